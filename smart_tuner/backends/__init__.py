@@ -1,0 +1,1 @@
+"""One folder a backend, found by entry point and imported by nobody."""

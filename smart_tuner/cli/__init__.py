@@ -1,0 +1,1 @@
+"""The smart-tuner command: one module a subcommand."""

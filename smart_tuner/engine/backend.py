@@ -1,0 +1,123 @@
+"""What a backend must offer, and how one is found."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol, cast
+
+from smart_tuner.errors import BackendNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Self
+
+    from smart_tuner.engine.build import BuildRequest, Engine
+    from smart_tuner.engine.platform import Platform
+    from smart_tuner.knobs.database import KnobDatabase
+    from smart_tuner.model.spec import ModelSpec
+
+    Tensors = Mapping[str, npt.NDArray[np.generic]]
+
+ENTRY_POINT_GROUP = "smart_tuner.backends"
+API_VERSION = 1
+
+
+class EngineRunner(Protocol):
+    """A loaded engine; a context manager, since it owns threads or device memory."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+    def infer(self, inputs: Tensors) -> Tensors:
+        """Poison the output buffers, run once and return copies of all outputs.
+
+        Args:
+            inputs: Every model input by name; types as ``TensorSpec.dtype`` says.
+
+        Raises:
+            RunError: The engine did not run.
+        """
+        ...
+
+    def time_block(self, iterations: int) -> tuple[float, ...]:
+        """Run on the inputs of the last ``infer`` and return milliseconds, one a run.
+
+        End-to-end: host inputs to host outputs. The output buffers are poisoned before the block.
+
+        Raises:
+            RunError: The engine did not run, or ``infer`` was never called.
+        """
+        ...
+
+    def outputs(self) -> Tensors:
+        """Return copies of what the last run, timed or not, left in the output buffers."""
+        ...
+
+
+class Backend(Protocol):
+    """A compiler with knobs: ONNX Runtime, TensorRT, or recorded trials.
+
+    ``platform``, ``build`` and ``load`` run in child processes; ``knobs`` may start one itself.
+    """
+
+    name: str
+    api_version: int
+
+    def platform(self) -> Platform:
+        """Return what results depend on besides model and route.
+
+        Raises:
+            EnvironmentNotFit: The runtime is missing or cannot work here; says what to install.
+        """
+        ...
+
+    def knobs(self, model: ModelSpec | None = None) -> KnobDatabase:
+        """Return every knob of this backend version; with a model, mark those idle on it.
+
+        Raises:
+            ModelError: The runtime refuses the model.
+        """
+        ...
+
+    def build(self, request: BuildRequest, workdir: Path) -> Engine:
+        """Build one engine into ``workdir``; runs in a child process.
+
+        Raises:
+            BuildError: The engine did not build.
+            NotApplied: The compiler did not take the route.
+        """
+        ...
+
+    def load(self, engine: Engine) -> EngineRunner:
+        """Load an engine for inference.
+
+        Raises:
+            RunError: The engine did not load.
+        """
+        ...
+
+
+def installed_backends() -> tuple[str, ...]:
+    """Names of the installed backends, sorted."""
+    return tuple(sorted(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)))
+
+
+def load_backend(name: str) -> Backend:
+    """Find an installed backend by name.
+
+    Raises:
+        BackendNotFound: No entry point of that name is installed, or it speaks another version.
+    """
+    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    if name not in found:
+        msg = f"No backend {name!r}; installed: {', '.join(sorted(found))}."
+        raise BackendNotFound(msg)
+    backend = cast("Callable[[], Backend]", found[name].load())()
+    if backend.api_version != API_VERSION:
+        msg = f"Backend {name!r} speaks API {backend.api_version}, this version speaks {API_VERSION}."
+        raise BackendNotFound(msg)
+    return backend

@@ -1,0 +1,55 @@
+"""A build request and the engine that it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from smart_tuner.route.build_route import BuildRoute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """Everything that a child process needs to build one engine.
+
+    Attributes:
+        model: Absolute path of the model file. The path, never its bytes, goes to libraries.
+        route: Values on top of the base.
+        base: The user's production configuration, knob or pass-through setting to value.
+        shapes: Concrete shapes of every workload point, by input name; the first one is timed
+            first.
+        reference: Build with every optimization off, to make reference outputs; the route is
+            empty then.
+    """
+
+    model: Path
+    route: BuildRoute = field(default_factory=BuildRoute)
+    base: Mapping[str, str] = field(default_factory=dict)
+    shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
+    reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A built engine on disk. The file, not the route, is what gets shipped.
+
+    Attributes:
+        path: The engine file: a TensorRT plan, or the session settings of ONNX Runtime as JSON.
+        sha256: Digest of the file.
+        fingerprint: Digest of the compiled artefact plus every effective setting: equal
+            fingerprints mean that two routes give the same engine.
+        request: What it was built from.
+        build_seconds: Wall-clock seconds of the build.
+        notes: What the compiler said that a user should hear.
+    """
+
+    path: Path
+    sha256: str
+    fingerprint: str
+    request: BuildRequest
+    build_seconds: float
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""HOW FAST: paired interleaved latency, the stop rule, intervals."""

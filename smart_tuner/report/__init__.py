@@ -1,0 +1,1 @@
+"""WHAT WE FOUND: the terminal, the one-page report, trials as JSON lines."""

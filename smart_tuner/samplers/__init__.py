@@ -1,0 +1,1 @@
+"""WHICH ROUTE NEXT: Optuna samplers, by name."""

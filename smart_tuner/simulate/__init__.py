@@ -1,0 +1,1 @@
+"""PRETEND COMPILERS: for replay, tests and comparisons of samplers."""

@@ -1,0 +1,1 @@
+"""WHERE IT IS KEPT: the Optuna journal, and how a trial is told."""

@@ -1,0 +1,1 @@
+"""THE LOOP: settings, study folder, budget, resume, finalists, tune()."""

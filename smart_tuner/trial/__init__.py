@@ -1,0 +1,1 @@
+"""ONE ROUTE TRIED: built, validated, measured; every failure becomes an outcome here."""

@@ -1,0 +1,1 @@
+"""HOW RIGHT: accuracy losses against the reference, and epsilon."""
