@@ -1,0 +1,99 @@
+"""The smart-tuner command: a table of subcommands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from smart_tuner import __version__
+
+COMMANDS = {
+    "tune": "Search for the fastest setting of a model, and prove it.",
+    "knobs": "List what can be turned.",
+    "routes": "List the routes that an expression stands for, without trying them.",
+    "status": "Say how far a study is.",
+    "apply": "Build and measure one route.",
+    "verify": "Rebuild a winner and the default here, and compare them again.",
+    "doctor": "Say what this machine can tune, and what is missing.",
+    "quickstart": "Tune a small real network from start to verdict.",
+}
+"""Name to help. ``--help`` needs nothing else, so no command's imports are paid for it."""
+
+
+class LazyGroup(TyperGroup):
+    """A command group that imports a subcommand's module only to run it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002, the base class's signature
+        """Names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """A name with its help, enough to list it."""
+        text = COMMANDS.get(cmd_name)
+        return text and TyperCommand(cmd_name, help=text, callback=None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The real command, once it is clear which one was called."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is None:
+            return name, command, rest
+        module = import_module(f"smart_tuner.cli.{name}")
+        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        single.command(name, help=module.HELP, no_args_is_help=module.NEEDS_ARGUMENTS)(
+            module.command
+        )
+        return name, typer.main.get_command(single), rest
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    help="Find the fastest build of a network that stays within an accuracy epsilon.",
+    epilog="Example: smart-tuner tune model.onnx --budget 10m",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(value: bool) -> None:  # noqa: FBT001, typer calls it with a flag's value
+    if value:
+        print(f"smart-tuner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+) -> None:
+    """Hold the options that every subcommand shares."""
+    del version, debug
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: Without the program's name; by default those of the process.
+
+    Returns:
+        0 good, 1 the answer is no, 2 wrong usage, 3 environment not fit, 130 interrupted.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        # `--debug` may stand anywhere; commands see it through `cli.errors`.
+        app([word for word in given if word != "--debug"], prog_name="smart-tuner")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0

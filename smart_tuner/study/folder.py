@@ -1,0 +1,164 @@
+"""A study is one folder; this module knows its layout and nothing else does."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+from filelock import FileLock, Timeout
+
+from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
+from smart_tuner.model.files import read_toml, write_atomically
+from smart_tuner.study.settings import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFolder:
+    """Paths of a study folder.
+
+    Attributes:
+        root: Absolute path of the folder.
+    """
+
+    root: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """``study.toml``: resolved settings and what a resume must match."""
+        return self.root / "study.toml"
+
+    @property
+    def platform_file(self) -> Path:
+        """``platform.json``: where the study ran."""
+        return self.root / "platform.json"
+
+    @property
+    def journal(self) -> Path:
+        """``journal.log``: Optuna's journal, the truth of the study."""
+        return self.root / "journal.log"
+
+    @property
+    def references(self) -> Path:
+        """Reference inputs and outputs."""
+        return self.root / "references"
+
+    @property
+    def engines(self) -> Path:
+        """Builds of the baseline and of finalists."""
+        return self.root / "engines"
+
+    @property
+    def winner(self) -> Path:
+        """What ships: engine, manifest, loader."""
+        return self.root / "winner"
+
+    @property
+    def result_file(self) -> Path:
+        """``result.json``: the verdict, once there is one."""
+        return self.root / "result.json"
+
+    @property
+    def trials_file(self) -> Path:
+        """``trials.jsonl``: every finished trial, one a line."""
+        return self.root / "trials.jsonl"
+
+    @property
+    def report_file(self) -> Path:
+        """``report.md``: the one-page report."""
+        return self.root / "report.md"
+
+    def trial(self, number: int) -> Path:
+        """Folder of one trial."""
+        return self.root / "trials" / str(number)
+
+    @property
+    def exists(self) -> bool:
+        """Whether a study was started here."""
+        return self.settings_file.is_file()
+
+    def create(self) -> None:
+        """Make the folder.
+
+        Raises:
+            EnvironmentNotFit: It cannot be made or written to.
+            UserInputError: Something that is not a study is in the way.
+        """
+        if self.root.is_dir() and not self.exists and not _is_ours(self.root):
+            msg = f"{self.root} holds files but no study: name another folder with --study."
+            raise UserInputError(msg)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            probe = self.root / ".writable"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            msg = (
+                f"Cannot write to {self.root}: {error.strerror}. Name another folder with --study."
+            )
+            raise EnvironmentNotFit(msg) from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the study; the kernel lets go of it when this process dies, however it dies.
+
+        Raises:
+            StudyBusy: Another process holds it.
+        """
+        lock = FileLock(self.root / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            msg = (
+                f"Another smart-tuner works in {self.root}: wait for it, or name another --study."
+            )
+            raise StudyBusy(msg) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def write_settings(self, document: dict[str, Any]) -> None:
+        """Write ``study.toml``; TOML has no null, so missing values are left out."""
+        data = {"schema_version": SCHEMA_VERSION, **_without_none(document)}
+        write_atomically(self.settings_file, tomli_w.dumps(data).encode())
+
+    def read_settings(self) -> dict[str, Any]:
+        """Read ``study.toml``.
+
+        Raises:
+            UserInputError: There is no study, it is damaged, or it is newer than this version.
+        """
+        if not self.exists:
+            msg = f"No study in {self.root}: `smart-tuner tune MODEL --study {self.root}` starts one."
+            raise UserInputError(msg)
+        document = read_toml(self.settings_file, "study file")
+        version = document.get("schema_version")
+        if not isinstance(version, int):
+            msg = f"{self.settings_file} names no schema_version: restore it, or start elsewhere."
+            raise UserInputError(msg)
+        if version > SCHEMA_VERSION:
+            msg = (
+                f"{self.root} was written by a newer smart_tuner (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}): upgrade smart_tuner."
+            )
+            raise UserInputError(msg)
+        return document
+
+
+def _is_ours(root: Path) -> bool:
+    """Whether a folder without study.toml is empty or was left by a start that failed."""
+    return {entry.name for entry in root.iterdir()} <= {".lock", "references", "engines"}
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(item) for item in value if item is not None]
+    return value

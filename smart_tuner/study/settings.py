@@ -1,0 +1,169 @@
+"""The settings of a study: one definition for flags, TOML files and the Python call."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from smart_tuner.errors import UserInputError
+
+SCHEMA_VERSION = 1
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+
+
+def parse_duration(value: object) -> object:
+    """Turn ``10m``, ``1h30m``, ``90s`` or ``90`` into seconds; other types pass through."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip().lower()
+    match = _DURATION.fullmatch(text)
+    if not text or match is None:
+        msg = f"{value!r} is not a duration; write 90s, 10m, 2h or 1h30m"
+        raise ValueError(msg)
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def parse_size(value: object) -> object:
+    """Turn ``4G``, ``512M`` or ``1000000`` into bytes; other types pass through."""
+    if not isinstance(value, str):
+        return value
+    match = _SIZE.fullmatch(value.strip())
+    if match is None:
+        msg = f"{value!r} is not a size; write 512M or 4G"
+        raise ValueError(msg)
+    return int(float(match[1]) * 1024 ** "_KMGT".find(match[2].upper() or "_"))
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+Size = Annotated[int, BeforeValidator(parse_size)]
+Texts = tuple[str, ...]
+
+
+class StudySettings(BaseModel):
+    """Everything that a user may decide about a study.
+
+    A field's description is the help of its flag; ``min_gain`` is ``--min-gain`` on the command
+    line and ``min_gain`` in a TOML file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=True)
+
+    model: Path = Field(description="The ONNX model to tune.")
+    study: Path | None = Field(
+        None, description="Study folder; the same command continues it. [default: MODEL.study]"
+    )
+    backend: str = Field("onnxruntime", description="What compiles and runs the model.")
+    base: Path | None = Field(
+        None,
+        description="TOML file with your production settings; routes are tried on top of them.",
+    )
+    budget: Duration = Field(
+        600.0, ge=0, description="Wall-clock limit of the whole study, as 90s, 10m or 2h."
+    )
+    trials: int | None = Field(None, ge=1, description="Limit on the number of trials.")
+    sampler: str = Field("default", description="Which search proposes routes.")
+    seed: int | None = Field(
+        None, ge=0, description="Seed of everything random; drawn if missing."
+    )
+    metric: str | None = Field(
+        None, description="Accuracy loss: l0, l1, l2, linf, cos, or module:function. [default: l0]"
+    )
+    epsilon: Texts = Field(
+        (),
+        description="Largest acceptable loss: a number, OUTPUT:NUMBER, or auto. [default: 0.001]",
+    )
+    rtol: float = Field(1e-3, ge=0, description="Relative tolerance of l0.")
+    atol: float = Field(1e-4, ge=0, description="Absolute tolerance of l0.")
+    reference: Literal["unoptimized", "baseline"] = Field(
+        "unoptimized", description="Who makes reference outputs that you do not give."
+    )
+    shapes: Texts = Field((), description="Input shapes, as NAME:1x3x224x224.")
+    inputs: Texts = Field(
+        (),
+        description="Reference inputs: .npz, NAME:FILE.npy, NAME:FILE.bin, or a folder of pairs.",
+    )
+    outputs: Texts = Field((), description="Reference outputs for --inputs, in the same forms.")
+    held_out: Texts = Field(
+        (), description="Reference pairs that only decide whether the winner ships."
+    )
+    input_range: Texts = Field((), description="Range of synthetic inputs, as NAME:LOW:HIGH.")
+    workload: Path | None = Field(None, description="TOML file with several weighted points.")
+    only: Texts = Field((), description="Search only knobs that match these patterns.")
+    freeze: Texts = Field((), description="Leave knobs that match these patterns at the base.")
+    ask: Texts = Field((), description="Also search these knobs that are off unless asked for.")
+    values: Texts = Field((), description="Values of an open knob, as KNOB=[1|2|4].")
+    all_knobs: bool = Field(
+        default=False, description="Also search knobs that seem idle on this model."
+    )
+    min_gain: float = Field(
+        1.01, ge=1.0, description="Smallest gain, at the interval's lower bound, that ships."
+    )
+    trial_timeout: Duration = Field(
+        300.0, gt=0, description="A trial that takes longer is killed."
+    )
+    memory_limit: Size | None = Field(
+        None, gt=0, description="Memory of one child process, as 512M or 4G."
+    )
+
+    @model_validator(mode="after")
+    def _check_together(self) -> StudySettings:
+        if self.epsilon and self.metric is None:
+            msg = (
+                "an epsilon means nothing without its metric: add --metric, "
+                "e.g. --metric linf --epsilon 0.01"
+            )
+            raise ValueError(msg)
+        if self.budget == 0:
+            msg = "the budget is zero: give --budget 10m, and --trials N to also limit the count"
+            raise ValueError(msg)
+        if self.workload and (self.shapes or self.inputs or self.outputs):
+            msg = "--workload names shapes and inputs itself: leave out --shapes, --inputs, --outputs"
+            raise ValueError(msg)
+        if self.outputs and not self.inputs:
+            msg = "--outputs needs the --inputs that they belong to"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The study folder, absolute."""
+        chosen = self.study or Path(f"{self.model.stem}.study")
+        return chosen.expanduser().absolute()
+
+
+def make_settings(values: dict[str, Any]) -> StudySettings:
+    """Validate settings.
+
+    Raises:
+        UserInputError: A key is unknown or a value is wrong; one line that names it.
+    """
+    try:
+        return StudySettings.model_validate(values)
+    except ValidationError as error:
+        raise UserInputError(describe(error)) from None
+
+
+def describe(error: ValidationError) -> str:
+    """Say in one line what is wrong with settings."""
+    lines = []
+    for problem in error.errors(include_url=False):
+        place = ".".join(str(part) for part in problem["loc"])
+        text = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(sorted(StudySettings.model_fields))
+            text = f"no such setting; known are {known}"
+        lines.append(f"{place}: {text}" if place else text)
+    return "; ".join(lines)
