@@ -1,0 +1,44 @@
+"""How outcomes, gains and routes are worded; every display uses these."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from smart_tuner.trial.trial import TrialOutcome
+
+if TYPE_CHECKING:
+    from smart_tuner.study.events import TrialFinished
+
+OUTCOME_WORDS = {
+    TrialOutcome.FEASIBLE: "ok",
+    TrialOutcome.INFEASIBLE: "over epsilon",
+    TrialOutcome.BUILD_FAILED: "build failed",
+    TrialOutcome.RUN_FAILED: "run failed",
+    TrialOutcome.TIMED_OUT: "timed out",
+    TrialOutcome.NOT_APPLIED: "not applied",
+}
+
+
+def outcome_word(event: TrialFinished) -> str:
+    """The outcome in a word or two."""
+    return "no effect" if event.unchanged else OUTCOME_WORDS[event.outcome]
+
+
+def percent(log_half_width: float) -> str:
+    """A half width on ln(gain) as a percentage of the gain."""
+    return f"{100 * math.expm1(log_half_width):.1f} %" if math.isfinite(log_half_width) else "?"
+
+
+def shortened(text: str, room: int) -> str:
+    """Cut a text to ``room`` characters, an ellipsis at its end."""
+    return text if len(text) <= room else f"{text[: room - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: ``42 s``, ``9 min``, ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

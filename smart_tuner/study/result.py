@@ -1,0 +1,116 @@
+"""What a study found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.model.files import write_atomically
+from smart_tuner.study.statistics import Gain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class Verdict(str, Enum):
+    """The answer of a study. Values are stored: add, never rename."""
+
+    WINNER = "winner"
+    DEFAULT_IS_BEST = "default is best"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult:
+    """What a study found, as ``result.json`` keeps it.
+
+    Attributes:
+        verdict: ``WINNER``: a route ships. ``DEFAULT_IS_BEST``: none beat the default by the
+            smallest gain asked for. ``UNDECIDED``: the budget ended before finalists were
+            confirmed.
+        sentence: The verdict in one sentence.
+        route: Canonical text of the shipped route; empty for the default.
+        route_gain: Gain over fresh builds of both arms; ``None`` if nothing was confirmed.
+        engine_gain: Gain of the very file that ships over the fastest baseline build.
+        sustained_gain: Gain in long blocks under sustained load, if there was time for them.
+        bare_gain: Gain over the compiler's bare default, when the study has a base of its own.
+        indicative: Fewer than five builds a side stand behind the route gain.
+        provisional: Inputs were synthetic, so the accuracy claim holds for those only.
+        trials: Finished trials by outcome.
+        spent_seconds: Wall-clock seconds of all sessions.
+        study: The study folder.
+        notes: What a user should hear.
+    """
+
+    verdict: Verdict
+    sentence: str
+    route: str
+    study: Path
+    route_gain: Gain | None = None
+    engine_gain: Gain | None = None
+    sustained_gain: Gain | None = None
+    bare_gain: Gain | None = None
+    indicative: bool = False
+    provisional: bool = False
+    trials: Mapping[str, int] = field(default_factory=dict)
+    spent_seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """The gain of what ships; 1.0 when the default does."""
+        ships = self.verdict is Verdict.WINNER and self.route_gain is not None
+        return self.route_gain.value if ships and self.route_gain else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain types, infinities as text, the study folder left out since it may be moved."""
+        data = asdict(self)
+        del data["study"]
+        data["verdict"] = self.verdict.value
+        return {key: _finite(value) for key, value in data.items()}
+
+
+def _finite(value: Any) -> Any:
+    """Make infinite bounds strict JSON."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return str(value)
+    return value
+
+
+def _gain(data: Mapping[str, Any] | None) -> Gain | None:
+    if data is None:
+        return None
+    value, low, high = (float(data[key]) for key in ("value", "low", "high"))
+    return Gain(value, low, high, int(data["samples"]))
+
+
+def write_result(path: Path, result: TuneResult) -> None:
+    """Write ``result.json``."""
+    text = json.dumps(result.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, f"{text}\n".encode())
+
+
+def read_result(path: Path) -> TuneResult:
+    """Read ``result.json``.
+
+    Raises:
+        UserInputError: It is missing or damaged.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data |= {key: _gain(value) for key, value in data.items() if key.endswith("_gain")}
+        data["verdict"] = Verdict(data["verdict"])
+        data["notes"] = tuple(data["notes"])
+        return TuneResult(study=path.parent, **data)
+    except FileNotFoundError:
+        msg = f"No verdict in {path.parent} yet: `smart-tuner status` says how far it is."
+        raise UserInputError(msg) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = f"{path} is damaged ({error}): run the same `tune` command again to write it anew."
+        raise UserInputError(msg) from None
