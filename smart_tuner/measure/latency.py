@@ -4,6 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Statistic(str, Enum):
+    """The figure of an arm that is compared. Values are stored: add, never rename."""
+
+    MEDIAN = "median"
+    MEAN = "mean"
+    P90 = "p90"
+    P95 = "p95"
+    P99 = "p99"
+
+    @property
+    def quantile(self) -> float | None:
+        """The share of samples at or below the figure; ``None`` for the mean."""
+        shares = {"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+        return shares.get(self.value)
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether the figure is decided by the few slowest iterations."""
+        return self in (Statistic.P90, Statistic.P95, Statistic.P99)
+
+    @property
+    def least_samples(self) -> int:
+        """Samples of an arm below which the figure is not claimed: twenty beyond a quantile."""
+        return {"p90": 200, "p95": 400, "p99": 2000}.get(self.value, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +54,14 @@ class Comparison:
 
     Attributes:
         point: Name of the workload point.
-        log_ratios: ln(candidate / baseline) of each pair of blocks, ratio of block medians.
-        log_ratio: The estimate: median of ``log_ratios``.
-        half_width: Half of the 95 % interval on ``log_ratio``; infinite below three pairs.
+        log_ratios: ln(candidate / baseline) of each pair of blocks, ratio of the blocks' figures.
+        log_ratio: The estimate: median of ``log_ratios``; for the mean and for tails the log
+            ratio of the figures of all samples pooled.
+        half_width: Half of the 95 % interval on ``log_ratio``; infinite below three pairs, and
+            where there are too few samples to claim a tail.
         baseline: Samples of the baseline arm.
         candidate: Samples of the candidate arm.
-        seconds: Wall-clock seconds spent.
+        seconds: Wall-clock seconds spent, the warm-up included.
         notes: What disturbed the measurement (foreign load, drift ...).
     """
 
