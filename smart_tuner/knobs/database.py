@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.knobs.text import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from smart_tuner.knobs.knob import Knob
 
@@ -24,16 +25,31 @@ class KnobDatabase:
 
     knobs: tuple[Knob, ...]
     tuner_version: str
+    _by_name: Mapping[str, Knob] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {knob.name: knob for knob in self.knobs}
+        if len(by_name) < len(self.knobs):
+            names = [knob.name for knob in self.knobs]
+            twice = next(name for name in names if names.count(name) > 1)
+            msg = (
+                f"Knob {shown(twice)} is listed twice by tuner {self.tuner_version}; list it once."
+            )
+            raise UserInputError(msg)
+        object.__setattr__(self, "_by_name", by_name)
 
     def __getitem__(self, name: str) -> Knob:
-        for knob in self.knobs:
-            if knob.name == name:
-                return knob
-        msg = f"Unknown knob: {name} (tuner {self.tuner_version}); `smart-tuner knobs` lists them."
-        raise UserInputError(msg)
+        knob = self._by_name.get(name)
+        if knob is None:
+            msg = (
+                f"Unknown knob: {shown(name)} (tuner {self.tuner_version}). "
+                f"{did_you_mean(name, self._by_name)}"
+            )
+            raise UserInputError(msg)
+        return knob
 
     def __contains__(self, name: object) -> bool:
-        return any(knob.name == name for knob in self.knobs)
+        return name in self._by_name
 
     def __iter__(self) -> Iterator[Knob]:
         return iter(self.knobs)
