@@ -1,0 +1,127 @@
+"""Kinds of simulated compilers, by name, each drawn from a seed.
+
+Where the figures come from:
+
+* Shares of helping and harming values (3 % and 6 %): the published logs of Nowack's GCC study,
+  98 flags on 59 program inputs: at the median 3 single flips of about 101 help by more than 1 %
+  and 6 hurt by more than 1 %.
+* Tail 1.5: with 3 helping flips it gives a best speed-up near the 1.2 that every method of that
+  study converges to within 500 trials. The cut at 25 % is an assumption.
+* Noise: rebuilding one route on TensorRT 8.6 moves the latency by 0.9 %, measuring one engine
+  twice on a quiet GPU by 0.3 %. Spikes are an assumption.
+* No-ops: on ResNet-50, two of TensorRT-RTX's builder settings changed the plan at all, so half of
+  the values without effect is a cautious share.
+* Breaking values (5 %): about a dozen on TensorRT's 209 knobs; no published set with so many
+  flags has failures, so their kinds are an assumption.
+* Build times, 8 to 75 s: MNIST with TensorRT 11.1 on an H100 (8 s) to an OCR classifier with 8.6
+  on an H200 (74 s).
+* Names, values and parent-child structure: TensorRT's list of 209 knobs, version 2.19.45.
+
+Interactions, gates and crashing pairs have no published measurements at this size: `pairs`,
+`gated` and `crashy` are stress tests, and `dense` and `null` the two ends of sparsity.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.simulate.effects import Noise
+from smart_tuner.simulate.recipe import Recipe, draw_compiler
+
+if TYPE_CHECKING:
+    from smart_tuner.simulate.compiler import SimulatedCompiler
+
+_RECIPES = {
+    # Few values matter, some of them a lot; a few interactions.
+    "sparse": Recipe(),
+    # Many values matter a little: 40 % help by a tenth of a percent or more, 1 % at most.
+    "dense": Recipe(
+        helping=0.4,
+        harming=0.5,
+        smallest=0.001,
+        largest=0.01,
+        tail=3.0,
+        background=0.05,
+        pairs=0.0,
+    ),
+    # What matters is which values meet; every second gain hides behind two values that hurt alone.
+    "pairs": Recipe(helping=0.02, pairs=0.08, pair_smallest=0.015, deceptive=0.5),
+    # Children act only under one value of their parent, half of the time not the default.
+    "gated": Recipe(hidden_gates=0.5),
+    # Eight flips crash in every other route, though each value alone works.
+    "crashy": Recipe(crash_pairs=3.0),
+    # Nothing matters; everything that seems to is noise.
+    "null": Recipe(
+        helping=0.0,
+        harming=0.0,
+        background=0.0,
+        failing=0.0,
+        lossy=0.0,
+        pairs=0.0,
+        crash_pairs=0.0,
+    ),
+}
+
+
+def generator_names() -> tuple[str, ...]:
+    """Names that ``make_compiler`` takes, sorted."""
+    return tuple(sorted(_RECIPES))
+
+
+def make_compiler(
+    name: str,
+    *,
+    seed: int,
+    knob_count: int = 209,
+    difficulty: float = 1.0,
+    noise: Noise | None = None,
+) -> SimulatedCompiler:
+    """Draw a compiler; the same arguments give an equal one.
+
+    Args:
+        name: One of ``generator_names()``.
+        seed: At least 0. Generators draw from separate streams.
+        knob_count: 1 to 2,000; TensorRT's real names up to 209.
+        difficulty: Multiplies what stands in the way: the shares of breaking and of lossy
+            values, of interactions and crashing pairs, and the default noise. 1 is calibrated,
+            0 leaves a smooth, noise-free compiler; at most 4.
+        noise: Replaces the default noise, e.g. by drift, or by a build noise larger than most
+            effects; ``difficulty`` does not touch it.
+
+    Raises:
+        UserInputError: An unknown name, or an argument out of bounds.
+    """
+    if name not in _RECIPES:
+        msg = f"No generator {name!r}; there are {', '.join(generator_names())}."
+        raise UserInputError(msg)
+    if seed < 0 or not 0 <= difficulty <= 4:
+        msg = f"Seed {seed} or difficulty {difficulty} is out of bounds: seed >= 0, 0 to 4."
+        raise UserInputError(msg)
+    rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    if noise is None:
+        usual = Noise()
+        noise = replace(
+            usual,
+            build=usual.build * difficulty,
+            measurement=usual.measurement * difficulty,
+            spike_rate=usual.spike_rate * difficulty,
+        )
+    origin = f"{name} seed={seed} knobs={knob_count} difficulty={difficulty:g}"
+    return draw_compiler(_harden(_RECIPES[name], difficulty), knob_count, noise, rng, origin)
+
+
+def _harden(recipe: Recipe, difficulty: float) -> Recipe:
+    free = 1 - recipe.helping - recipe.harming - recipe.background
+    return replace(
+        recipe,
+        failing=min(free, recipe.failing * difficulty),
+        lossy_helping=min(0.9, recipe.lossy_helping * difficulty),
+        lossy=min(0.9, recipe.lossy * difficulty),
+        pairs=recipe.pairs * difficulty,
+        crash_pairs=recipe.crash_pairs * difficulty,
+    )
