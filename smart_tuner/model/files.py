@@ -1,60 +1,56 @@
-"""Reading and writing small files: what every layer needs of the file system."""
+"""Files that are whole or absent, and their digests."""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
-import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
 
-from smart_tuner.errors import UserInputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from smart_tuner.errors import EnvironmentNotFit
 
 if TYPE_CHECKING:
+    import hashlib
+    from collections.abc import Iterator
     from pathlib import Path
 
-TEMPORARY = ".part"
-"""Ending of files in the making; one that a killed process left behind may be deleted."""
+CHUNK_BYTES = 1 << 20
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Read a TOML file.
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that appears at once, complete, or not at all.
 
-    Args:
-        path: The file.
-        what: What the user calls it, for the message: ``base``, ``workload``.
+    The bytes go to ``NAME.partial`` beside it first. That name is always the same one, so what a
+    killed process left behind is overwritten by the next try, never piled up.
 
     Raises:
-        UserInputError: It cannot be read or is not TOML.
+        EnvironmentNotFit: The folder is missing, full or not writable.
     """
+    partial = path.with_name(path.name + ".partial")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        try:
+            with partial.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
     except OSError as error:
-        msg = f"Cannot read the {what} {path}: {error.strerror}."
-        raise UserInputError(msg) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"The {what} {path} is not valid TOML: {error}."
-        raise UserInputError(msg) from None
+        msg = f"{path}: cannot be written: {error.strerror or error}; free or allow that folder."
+        raise EnvironmentNotFit(msg) from error
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old content or the new, never a part.
+def write_json(path: Path, data: object) -> None:
+    """Write strict JSON (no NaN, no infinity) as a whole file."""
+    text = json.dumps(data, allow_nan=False, indent=1)
+    with whole_file(path) as file:
+        file.write(text.encode("ascii") + b"\n")
 
-    Raises:
-        OSError: The disk is full or the folder cannot be written to; the old content stays.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+
+def add_file(digest: hashlib._Hash, path: Path) -> None:
+    """Feed a file of any size to a digest, in small pieces."""
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)

@@ -151,6 +151,17 @@ def fetch_public_model(name: str) -> Path:
     return target
 
 
+def locate_model(path: Path) -> Path:
+    """The file of a model: ``public:NAME`` names a public network, all else is a path.
+
+    Raises:
+        UserInputError: There is no public network of that name.
+        EnvironmentNotFit: It cannot be had.
+    """
+    text = str(path)
+    return fetch_public_model(text.removeprefix(PREFIX)) if text.startswith(PREFIX) else path
+
+
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

@@ -20,7 +20,8 @@ class TensorSpec:
     Attributes:
         name: The tensor's name in the model, any text.
         dtype: numpy's or ml_dtypes' name of the element type (``float32``, ``bfloat16``,
-            ``float8_e4m3fn``, ``int4``, ``bool``), or ``string``.
+            ``float8_e4m3fn``, ``int4``, ``bool``), or ``string``; ``unknown`` for an
+            output whose type only the runtime finds out.
         shape: One entry a dimension; ``None`` when even the rank is unknown.
     """
 

@@ -1,0 +1,7 @@
+"""The one exception that parsing a protobuf message raises."""
+
+from __future__ import annotations
+
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+__all__ = ["DecodeError"]
