@@ -23,10 +23,10 @@ _USER_METRIC = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*"
 
 _ITEM = re.compile(
     r"""\s*
-    (?:(?: '(?P<single>(?:[^']|'')*)' | "(?P<double>(?:[^"]|"")*)" | (?P<plain>[^,]*) )\s*:)?
-    (?P<number>[^,:]*)
-    (?:,|$)""",
-    re.VERBOSE,
+    (?:(?: (?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*") | (?P<plain>[^,'"][^,]*) )\s*:)?
+    (?P<number>[^,:'"]*)
+    (?:,|\Z)""",
+    re.VERBOSE | re.DOTALL,
 )
 
 _KEYS = ("metric", "epsilon", "per_output", "rtol", "atol")
@@ -137,8 +137,9 @@ def parse_epsilons(texts: Sequence[str]) -> tuple[float | None, dict[str, float]
     """Read ``--epsilon`` values: ``0.01``, ``boxes:0.5``, ``inf``.
 
     Several in one text are split at commas. The last colon separates name and number, so names
-    may hold colons. A name with a comma, or with quotes or blanks at its ends, is quoted with
-    ``'`` or ``"``; inside, the quote itself is written twice.
+    may hold colons. Hostile names are quoted as in ``--shapes``: a name with a comma, a quote at
+    its start, or blanks at its ends goes in single or double quotes, where a backslash takes the
+    next character literally.
 
     Returns:
         The global epsilon, ``None`` if none was given, and epsilon by output name.
@@ -164,7 +165,7 @@ def _split(text: str) -> Iterator[tuple[str | None, str]]:
     position = 0
     while True:
         item = _ITEM.match(text, position)
-        if item is None or (item["plain"] is not None and not item["plain"].strip()):
+        if item is None:
             msg = f"Cannot read the epsilon {text!r}: write 0.01 or output:0.01."
             raise UserInputError(msg)
         yield _name(item), item["number"]
@@ -174,10 +175,8 @@ def _split(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _name(item: re.Match[str]) -> str | None:
-    if item["single"] is not None:
-        return item["single"].replace("''", "'")
-    if item["double"] is not None:
-        return item["double"].replace('""', '"')
+    if item["quoted"] is not None:
+        return re.sub(r"\\(.)", r"\1", item["quoted"][1:-1], flags=re.DOTALL)
     return None if item["plain"] is None else item["plain"].rstrip()
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_acceptable_is_finite_and_at_most_epsilon(
         (["/model/out 1:0"], (None, {"/model/out 1": 0.0})),
         (["'a,b=c;d':0.5"], (None, {"a,b=c;d": 0.5})),
         (['"a,b":0.5,0.1'], (0.1, {"a,b": 0.5})),
-        (["'it''s, here':1"], (None, {"it's, here": 1.0})),
+        ([r"'it\'s, h\\ere':1"], (None, {r"it's, h\ere": 1.0})),
         (["it's:1"], (None, {"it's": 1.0})),
         (["'inf':inf", "inf"], (math.inf, {"inf": math.inf})),
         (
@@ -125,6 +126,7 @@ def test_epsilons_as_text(
         (["boxes:-0.5"], "'-0.5'"),
         (["nan"], "'nan'"),
         (["0.1,"], "'0.1,'"),
+        (["'boxes:0.1"], "'boxes:0.1"),
         (["0.1", "0.2"], "global epsilon is given twice"),
         (["boxes:0.1,boxes:0.1"], "output 'boxes' is given twice"),
     ],
@@ -137,7 +139,9 @@ def test_a_wrong_epsilon_is_named(texts: list[str], message: str) -> None:
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0, 1e9), max_size=4))
 def test_quoting_carries_any_name(limits: dict[str, float]) -> None:
-    texts = [f"'{name.replace(chr(39), chr(39) * 2)}':{limit}" for name, limit in limits.items()]
+    texts = [
+        "'" + re.sub(r"(['\\\\])", r"\\\1", name) + f"':{limit}" for name, limit in limits.items()
+    ]
     assert parse_epsilons(texts) == (None, limits)
     assert parse_epsilons([",".join(texts)] if texts else []) == (None, limits)
 
