@@ -42,10 +42,15 @@ class LazyGroup(TyperGroup):
         if command is None:
             return name, command, rest
         module = import_module(f"smart_tuner.cli.{name}")
-        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(name, help=module.HELP, no_args_is_help=module.NEEDS_ARGUMENTS)(
-            module.command
+        single = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
+        single.command(
+            name,
+            help=module.HELP,
+            epilog=f"Example: {module.EXAMPLE}",
+            no_args_is_help=module.NEEDS_ARGUMENTS,
+        )(module.command)
         return name, typer.main.get_command(single), rest
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smart_tuner.model.files import read_toml
+from smart_tuner.model.toml import read_toml
 from smart_tuner.study.settings import StudySettings, make_settings
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.database import KnobDatabase
-from smart_tuner.model.files import read_toml
+from smart_tuner.model.toml import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
-from smart_tuner.model.files import read_toml, write_atomically
+from smart_tuner.model.files import whole_file
+from smart_tuner.model.toml import read_toml
 from smart_tuner.study.settings import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -103,6 +105,16 @@ class StudyFolder:
             )
             raise EnvironmentNotFit(msg) from None
 
+    def remove_leftovers(self) -> None:
+        """Delete files that a killed process was in the middle of writing."""
+        for pattern in ("*.partial", "references/**/*.partial"):
+            for path in self.root.glob(pattern):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def remove_winner(self) -> None:
+        """Delete what an earlier verdict shipped."""
+        shutil.rmtree(self.winner, ignore_errors=True)
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the study; the kernel lets go of it when this process dies, however it dies.
@@ -126,7 +138,8 @@ class StudyFolder:
     def write_settings(self, document: dict[str, Any]) -> None:
         """Write ``study.toml``; TOML has no null, so missing values are left out."""
         data = {"schema_version": SCHEMA_VERSION, **_without_none(document)}
-        write_atomically(self.settings_file, tomli_w.dumps(data).encode())
+        with whole_file(self.settings_file) as file:
+            file.write(tomli_w.dumps(data).encode())
 
     def read_settings(self) -> dict[str, Any]:
         """Read ``study.toml``.

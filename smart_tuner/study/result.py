@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.files import write_atomically
+from smart_tuner.model.files import whole_file
 from smart_tuner.study.statistics import Gain
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class TuneResult:
             confirmed.
         sentence: The verdict in one sentence.
         route: Canonical text of the shipped route; empty for the default.
+        min_gain: The smallest gain that ships.
         route_gain: Gain over fresh builds of both arms; ``None`` if nothing was confirmed.
         engine_gain: Gain of the very file that ships over the fastest baseline build.
         sustained_gain: Gain in long blocks under sustained load, if there was time for them.
@@ -50,6 +51,7 @@ class TuneResult:
     sentence: str
     route: str
     study: Path
+    min_gain: float
     route_gain: Gain | None = None
     engine_gain: Gain | None = None
     sustained_gain: Gain | None = None
@@ -93,7 +95,8 @@ def _gain(data: Mapping[str, Any] | None) -> Gain | None:
 def write_result(path: Path, result: TuneResult) -> None:
     """Write ``result.json``."""
     text = json.dumps(result.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, f"{text}\n".encode())
+    with whole_file(path) as file:
+        file.write(f"{text}\n".encode())
 
 
 def read_result(path: Path) -> TuneResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,9 @@ from pydantic import (
 )
 
 from smart_tuner.errors import UserInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA_VERSION = 1
 
@@ -50,6 +53,8 @@ def parse_size(value: object) -> object:
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Texts = tuple[str, ...]
+
+_DURATIONS = frozenset({"budget", "trial_timeout"})
 
 
 class StudySettings(BaseModel):
@@ -111,6 +116,9 @@ class StudySettings(BaseModel):
     min_gain: float = Field(
         1.01, ge=1.0, description="Smallest gain, at the interval's lower bound, that ships."
     )
+    max_regression: float = Field(
+        0.05, ge=0, description="Largest slow-down at any one workload point of a winner."
+    )
     trial_timeout: Duration = Field(
         300.0, gt=0, description="A trial that takes longer is killed."
     )
@@ -167,3 +175,30 @@ def describe(error: ValidationError) -> str:
             text = f"no such setting; known are {known}"
         lines.append(f"{place}: {text}" if place else text)
     return "; ".join(lines)
+
+
+def command_line(values: Mapping[str, Any], folder: Path) -> list[str]:
+    """The ``tune`` command that these settings stand for, word by word.
+
+    Args:
+        values: Settings as ``study.toml`` keeps them.
+        folder: The study folder.
+
+    Returns:
+        Words for ``shlex.join``; settings at their default are left out.
+    """
+    words = ["smart-tuner", "tune", str(values.get("model", "")), "--study", str(folder)]
+    for name, field in StudySettings.model_fields.items():
+        value = values.get(name)
+        if name in {"model", "study"} or value in (None, [], field.default):
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(flag)
+            continue
+        unit = "s" if name in _DURATIONS else ""
+        # Joined with "=": a value may begin with a dash.
+        words += [
+            f"{flag}={item}{unit}" for item in (value if isinstance(value, list) else [value])
+        ]
+    return words

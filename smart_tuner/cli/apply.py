@@ -1,0 +1,81 @@
+"""``smart-tuner apply``: one route."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path  # noqa: TC003, typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smart_tuner.cli.errors import complain, guarded
+from smart_tuner.cli.options import merged, with_settings
+from smart_tuner.report.words import OUTCOME_WORDS, percent
+from smart_tuner.study.apply import apply_route
+from smart_tuner.study.events import Event, Note
+from smart_tuner.trial.record import trial_to_json
+from smart_tuner.trial.trial import TrialOutcome
+
+if TYPE_CHECKING:
+    from smart_tuner.trial.trial import Trial
+
+HELP = "Build one route, check its accuracy, and measure it beside the default."
+EXAMPLE = "smart-tuner apply model.onnx --route '-execution_mode=parallel' --out engine"
+NEEDS_ARGUMENTS = True
+
+SETTINGS = (
+    *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "reference", "shapes"),
+    *("inputs", "outputs", "input_range", "workload", "seed", "trial_timeout", "memory_limit"),
+)
+
+
+@guarded
+@with_settings(SETTINGS)
+def command(
+    *,
+    settings: dict[str, Any],
+    route: Annotated[
+        str, typer.Option("--route", help="Values that differ from the base, as '-knob=value'.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder that gets the engine and its loader.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the trial as JSON.")] = False,
+) -> int:
+    """Try one route and print what came out; 1 if it is not acceptable."""
+    trial = apply_route(merged(None, settings), route, _listen, out)
+    if as_json:
+        json.dump(trial_to_json(trial), sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        _print(trial)
+        if out is not None and trial.engine is not None:
+            print(f"engine: {out}")
+    return 0 if trial.outcome is TrialOutcome.FEASIBLE else 1
+
+
+def _listen(event: Event) -> None:
+    if isinstance(event, Note):
+        complain(f"note: {event.text}")
+
+
+def _print(trial: Trial) -> None:
+    print(f"route: {trial.route or '(default)'}")
+    reason = f": {trial.message}" if trial.message else ""
+    print(f"outcome: {OUTCOME_WORDS[trial.outcome]}{reason}")
+    for loss in trial.losses:
+        print(
+            f"loss of {loss.output}, pair {loss.pair}: {loss.loss:.3g} ({loss.metric}), "
+            f"allowed {loss.epsilon:g}"
+        )
+    if trial.unchanged:
+        print("gain: 1.000x, the engine is the default's")
+    for item in trial.comparisons:
+        low, high = (math.exp(-item.log_ratio + sign * item.half_width) for sign in (-1, 1))
+        print(
+            f"gain at {item.point}: {item.gain:.3f}x (95 % interval {low:.3f}-{high:.3f}), "
+            f"{item.candidate.median_ms:.4g} ms against {item.baseline.median_ms:.4g} ms, "
+            f"spread {percent(item.half_width)}"
+        )

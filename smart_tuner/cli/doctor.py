@@ -1,0 +1,119 @@
+"""``smart-tuner doctor``: what this machine can tune, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import psutil
+import typer
+
+from smart_tuner import __version__
+from smart_tuner.cli.errors import guarded
+from smart_tuner.devices.cpu import cpu_quota, processor_name
+from smart_tuner.engine.backend import installed_backends, load_backend
+from smart_tuner.errors import SmartTunerError
+from smart_tuner.study.plan import query_platform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HELP = "Say what this machine can tune, what is missing, and how to get it."
+EXAMPLE = "smart-tuner doctor"
+NEEDS_ARGUMENTS = False
+
+LEAST_FREE_BYTES = 1 << 30
+BUSY_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What.
+        state: ``ok``, ``note`` or ``missing``.
+        text: What was found, and the remedy if one is needed.
+    """
+
+    subject: str
+    state: str
+    text: str
+
+
+@guarded
+def command(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
+) -> int:
+    """Look at everything; 3 if no backend can work here."""
+    findings = [*_machine(), *_backends()]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
+    else:
+        for finding in findings:
+            print(f"{finding.state:>7}  {finding.subject}: {finding.text}")
+    works = any(item.subject.startswith("backend") and item.state == "ok" for item in findings)
+    return 0 if works else 3
+
+
+def _machine() -> Iterator[Finding]:
+    version = platform.python_version()
+    yield Finding("smart-tuner", "ok", f"{__version__} on Python {version}, {sys.executable}")
+    yield _processors()
+    memory = psutil.virtual_memory()
+    yield Finding(
+        "memory", "ok", f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB free"
+    )
+    yield _load()
+    yield _governor()
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    state = "ok" if free > LEAST_FREE_BYTES else "note"
+    yield Finding("temporary space", state, f"{free / 1e9:.1f} GB free in {tempfile.gettempdir()}")
+
+
+def _processors() -> Finding:
+    quota, total = cpu_quota(), os.cpu_count() or 1
+    text = f"{processor_name()}, {quota} of {total} processors allowed"
+    if quota == total:
+        return Finding("processor", "ok", text)
+    hint = "thread knobs stay within that; production should have the same quota"
+    return Finding("processor", "note", f"{text}: {hint}")
+
+
+def _load() -> Finding:
+    busy = os.getloadavg()[0]
+    if busy < BUSY_SHARE * cpu_quota():
+        return Finding("load", "ok", f"{busy:.1f} processors busy over the last minute")
+    text = (
+        f"{busy:.1f} processors busy over the last minute: intervals will be wide; stop other work"
+    )
+    return Finding("load", "note", text)
+
+
+def _governor() -> Finding:
+    path = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if not path.exists():
+        return Finding("clock", "ok", "no frequency scaling visible here")
+    governor = path.read_text(encoding="ascii").strip()
+    if governor == "performance":
+        return Finding("clock", "ok", "governor performance")
+    remedy = "`sudo cpupower frequency-set -g performance` steadies figures"
+    return Finding("clock", "note", f"governor {governor}: {remedy}")
+
+
+def _backends() -> Iterator[Finding]:
+    for name in installed_backends():
+        try:
+            found = query_platform(name)
+            knobs = len(load_backend(name).knobs(None))
+        except SmartTunerError as error:
+            yield Finding(f"backend {name}", "missing", str(error))
+            continue
+        yield Finding(f"backend {name}", "ok", f"{found.backend_version}, {knobs} knobs")

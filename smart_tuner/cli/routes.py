@@ -1,0 +1,73 @@
+"""``smart-tuner routes``: a dry run of an expression."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path  # noqa: TC003, typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.sources import database_for
+from smart_tuner.errors import UserInputError
+from smart_tuner.route.enumerate import count_routes, enumerate_routes
+from smart_tuner.route.expression import parse_expression, read_expression_file
+
+if TYPE_CHECKING:
+    from smart_tuner.knobs.database import KnobDatabase
+    from smart_tuner.route.expression import Expression
+
+HELP = "List the routes that an expression stands for, without trying them."
+EXAMPLE = "smart-tuner routes --expression '-execution_mode=[sequential|parallel]' --mode full"
+NEEDS_ARGUMENTS = True
+SHOWN = {False: 100, True: 10_000}
+"""How many routes are listed, for people and as JSON."""
+
+
+@guarded
+def command(
+    *,
+    expression: Annotated[
+        str | None, typer.Option("--expression", help="As '-knob=[a|b] -other=value'.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Read the expression from a file; # comments.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="fast: one knob at a time; full: all products; mixed.")
+    ] = "fast",
+    backend: Annotated[str, typer.Option("--backend", help="Whose knobs.")] = "onnxruntime",
+    database: Annotated[
+        Path | None, typer.Option("--database", help="Read a saved knob database instead.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print count and routes as JSON.")
+    ] = False,
+) -> int:
+    """Count the routes and list the first of them."""
+    knobs = database_for(backend, None, database)
+    parsed = _parsed(expression, file, knobs)
+    count = count_routes(parsed, mode)
+    first = itertools.islice(enumerate_routes(parsed, knobs, mode), SHOWN[as_json])
+    routes = [str(route) for route in first]
+    if as_json:
+        print(json.dumps({"count": count, "mode": mode, "routes": routes}, ensure_ascii=False))
+        return 0
+    note = " in the first phase" if mode == "mixed" else ""
+    print(f"{count} build routes would be tried{note}:")
+    for number, route in enumerate(routes):
+        print(f"[{number}] {route or '(default)'}")
+    if count > len(routes):
+        print(f"... and {count - len(routes)} more")
+    return 0
+
+
+def _parsed(expression: str | None, file: Path | None, knobs: KnobDatabase) -> Expression:
+    if (expression is None) == (file is None):
+        msg = "Give either an expression or --file."
+        raise UserInputError(msg)
+    if file is not None:
+        return read_expression_file(file, knobs)
+    return parse_expression(expression or "", knobs)

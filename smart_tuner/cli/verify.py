@@ -1,0 +1,53 @@
+"""``smart-tuner verify``: does the winner still win?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003, typer reads the annotations
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from smart_tuner.cli.errors import guarded
+from smart_tuner.report.terminal import display
+from smart_tuner.study.finalists import REPORT_ROUNDS
+from smart_tuner.study.verify import Verification, verify
+
+HELP = "Rebuild the winner and the default of a study, here, and compare them again."
+EXAMPLE = "smart-tuner verify model.study"
+NEEDS_ARGUMENTS = True
+
+
+@guarded
+def command(
+    study: Annotated[Path, typer.Argument(help="The study folder.")],
+    *,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=2, max=100, help="Fresh builds a side.")
+    ] = REPORT_ROUNDS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> int:
+    """Measure again; 1 if there is no gain any more."""
+    with display(
+        f"smart-tuner: verifying {study}", Console(stderr=True), quiet=as_json
+    ) as listener:
+        found = verify(study, listener, rounds)
+    if as_json:
+        print(json.dumps({**asdict(found), "holds": found.holds}, ensure_ascii=False))
+    else:
+        print(_sentence(found))
+    return 0 if found.holds else 1
+
+
+def _sentence(found: Verification) -> str:
+    if found.gain is None:
+        return f"The route {found.route} does not work here any more: see the lines above."
+    text = f"Now {found.gain}; when the study ended {found.before}."
+    text += " The two agree." if found.agrees else " The two differ by more than chance."
+    if found.failures:
+        text += f" The route failed in {found.failures} rounds: do not ship it."
+    elif not found.holds:
+        text += " No gain is proven here today."
+    return text

@@ -1,0 +1,36 @@
+"""The verdict on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from smart_tuner.report.words import duration
+from smart_tuner.study.result import Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from smart_tuner.study.result import TuneResult
+
+
+def print_result(result: TuneResult, console: Console) -> None:
+    """Print the verdict, what stands behind it, and where everything lies."""
+    won = result.verdict is Verdict.WINNER
+    console.print()
+    console.print(Text(result.sentence, style="bold green" if won else "bold"))
+    for name, gain in (
+        ("the shipped file over the fastest default build", result.engine_gain if won else None),
+        ("under sustained load", result.sustained_gain),
+        ("over the bare default, your base included", result.bare_gain),
+    ):
+        if gain is not None:
+            console.print(Text(f"  {name}: {gain}"))
+    trials = ", ".join(
+        f"{count} {word.replace('_', ' ')}" for word, count in result.trials.items()
+    )
+    console.print(Text(f"  trials: {trials}; {duration(result.spent_seconds)} spent"))
+    console.print(Text(f"  study: {result.study}"), soft_wrap=True)
+    if won:
+        console.print(Text(f"  to deploy: {result.study / 'winner'}"), soft_wrap=True)

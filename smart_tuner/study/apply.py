@@ -1,0 +1,71 @@
+"""One route, built, checked and measured: one honest trial without a study."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import EnvironmentNotFit, UserInputError
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.model.prepare import prepare_workload
+from smart_tuner.route.parse import parse_route
+from smart_tuner.study.events import Note
+from smart_tuner.study.plan import make_plan
+from smart_tuner.study.winner import LOADER
+from smart_tuner.trial.evaluate import Evaluator
+
+if TYPE_CHECKING:
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.study.events import Listener
+    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.trial.trial import Trial
+
+PAIRS = 20
+SEED = 0
+
+
+def apply_route(
+    settings: StudySettings, route: str, listener: Listener, out: Path | None = None
+) -> Trial:
+    """Build a route, check it, and measure it beside the baseline with a fixed sample size.
+
+    Args:
+        settings: As for a study; the budget does not count.
+        route: Text such as ``-execution_mode=parallel``; empty for the default.
+        listener: Hears notes.
+        out: Folder that gets the engine and its loader; made if missing.
+
+    Raises:
+        UserInputError: A setting, the route or the model is wrong.
+        EnvironmentNotFit: This machine lacks something, or ``out`` cannot be written.
+    """
+    if out is not None and out.exists() and not out.is_dir():
+        msg = f"{out} is a file: name a folder with --out."
+        raise UserInputError(msg)
+    plan = make_plan(settings)
+    wanted = parse_route(route, plan.database)
+    with tempfile.TemporaryDirectory(prefix="smart-tuner-") as name:
+        place = Path(name)
+        seed = SEED if settings.seed is None else settings.seed
+        workload, notes = prepare_workload(plan.model, plan.inputs(seed), place / "references")
+        for note in notes:
+            listener(Note(note))
+        with Evaluator(workload, plan.evaluator_options, place) as evaluator:
+            evaluator.make_references()
+            trial = evaluator.evaluate(wanted, place / "trial", StopRule.fixed(PAIRS))
+        if out is not None and trial.engine is not None:
+            _copy(trial.engine, out)
+    return trial
+
+
+def _copy(engine: Engine, out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(engine.path, out / engine.path.name)
+        if engine.loader:
+            (out / LOADER).write_text(engine.loader, encoding="utf-8")
+    except OSError as error:
+        msg = f"Cannot write to {out}: {error.strerror}. Name another folder with --out."
+        raise EnvironmentNotFit(msg) from None

@@ -1,0 +1,154 @@
+"""From finished trials to what ships, with gains that stand behind it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from smart_tuner.measure.statistics import combine
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.study.events import PhaseStarted
+from smart_tuner.study.finalists import (
+    REPORT_ROUNDS,
+    best_rebuilt,
+    report_rounds,
+    shortlist,
+    without_idle_knobs,
+)
+from smart_tuner.study.statistics import Gain, gain_over_builds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.storages.history import TrialRecord
+    from smart_tuner.study.fresh import Fresh, FreshBuilder
+
+SUSTAINED_BLOCK_SECONDS = 10.0
+SUSTAINED_PAIRS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A route that was rebuilt and measured on samples that did not choose it.
+
+    Attributes:
+        route: The route, cut down to the knobs that pay.
+        engine: The engine that ships if the route does.
+        route_gain: Over fresh builds of both arms.
+        engine_gain: Of this engine file over the fastest baseline build.
+        sustained_gain: In long blocks, if there was time.
+        indicative: Fewer than five builds a side.
+        worst_point: Gain at the workload point that gained least.
+        last: The last fresh measurement, with its losses.
+    """
+
+    route: BuildRoute
+    engine: Engine
+    route_gain: Gain
+    engine_gain: Gain
+    sustained_gain: Gain | None
+    indicative: bool
+    worst_point: tuple[str, float]
+    last: Fresh
+
+    def ships(self, min_gain: float, max_regression: float) -> bool:
+        """Whether the gain is proven, under sustained load too, and no point pays for it.
+
+        The route gain decides, unless long blocks contradict it; then they do.
+        """
+        deciding = self.route_gain
+        sustained = self.sustained_gain
+        if sustained and sustained.value < deciding.low:
+            deciding = sustained
+        return deciding.low >= min_gain and self.worst_point[1] >= 1 / (1 + max_regression)
+
+
+def confirm(
+    records: tuple[TrialRecord, ...], builder: FreshBuilder, baseline_ms: float, min_gain: float
+) -> Confirmed | None:
+    """Rebuild the best routes, reset what does not pay, and report on fresh builds.
+
+    Args:
+        records: Finished trials.
+        builder: Builds and measures.
+        baseline_ms: The study's frozen baseline latency.
+        min_gain: The smallest gain that ships.
+
+    Returns:
+        ``None`` if no route can reach the smallest gain, or none works any more.
+    """
+    routes = shortlist(records, baseline_ms, min_gain)
+    if not routes:
+        return None
+    builder.listener(PhaseStarted("finalists", f"Rebuilding the {len(routes)} best routes"))
+    best = best_rebuilt(routes, builder)
+    if best is None or math.exp(-best.log_ratio + best.half_width) < min_gain:
+        return None
+    builder.listener(PhaseStarted("reset", "Resetting knobs that do not pay"))
+    best = without_idle_knobs(best, builder)
+    builder.listener(PhaseStarted("report", "Measuring fresh builds of winner and default"))
+    rounds = report_rounds(best.route, builder)
+    if not rounds:
+        return None
+    return Confirmed(
+        route=best.route,
+        engine=rounds[0].engine,
+        route_gain=gain_over_builds([fresh.log_ratio for fresh in rounds]),
+        engine_gain=_engine_gain(rounds, builder.weights),
+        sustained_gain=_sustained_gain(best.route, builder),
+        indicative=len(rounds) < REPORT_ROUNDS,
+        worst_point=_worst_point(rounds),
+        last=rounds[-1],
+    )
+
+
+def _engine_gain(rounds: tuple[Fresh, ...], weights: Mapping[str, float]) -> Gain:
+    """The shipped file against the fastest baseline build that it met.
+
+    Builds whose file is the same byte for byte count as the shipped one; the smallest of the
+    gains is the one over the fastest baseline.
+    """
+    shipped = rounds[0].engine.sha256
+    same = [
+        fresh for fresh in rounds if fresh.engine.sha256 == shipped and not fresh.trial.unchanged
+    ]
+    if not same:
+        return Gain(1.0, 1.0, 1.0, len(rounds))
+    least = max(same, key=lambda fresh: fresh.log_ratio)
+    log_ratio, half_width = combine(least.trial.comparisons, weights)
+    pairs = len(least.trial.comparisons[0].log_ratios)
+    return Gain.from_log_ratio(log_ratio, half_width, pairs)
+
+
+def _sustained_gain(route: BuildRoute, builder: FreshBuilder) -> Gain | None:
+    """Compare in blocks of ten seconds, where power and heat limits show."""
+    points = len(builder.weights)
+    needed = points * SUSTAINED_PAIRS * 2 * SUSTAINED_BLOCK_SECONDS + builder.round_seconds
+    if builder.budget.left < needed:
+        return None
+    rule = StopRule.fixed(SUSTAINED_PAIRS, block_seconds=SUSTAINED_BLOCK_SECONDS)
+    fresh = replace(builder, rule=rule).measure(route, "sustained")
+    if fresh is None or fresh.trial.unchanged:
+        return None
+    pairs = zip(*(comparison.log_ratios for comparison in fresh.trial.comparisons), strict=True)
+    weights = [builder.weights[comparison.point] for comparison in fresh.trial.comparisons]
+    means = [
+        sum(weight * ratio for weight, ratio in zip(weights, pair, strict=True)) / sum(weights)
+        for pair in pairs
+    ]
+    return gain_over_builds(means)
+
+
+def _worst_point(rounds: tuple[Fresh, ...]) -> tuple[str, float]:
+    """The workload point that gained least, by the mean over rounds."""
+    ratios: dict[str, list[float]] = {}
+    for fresh in rounds:
+        for comparison in fresh.trial.comparisons:
+            ratios.setdefault(comparison.point, []).append(comparison.log_ratio)
+    means = {point: fmean(values) for point, values in ratios.items()}
+    point = max(means, key=means.__getitem__, default="")
+    return point, math.exp(-means.get(point, 0.0))

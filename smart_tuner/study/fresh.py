@@ -1,0 +1,138 @@
+"""Fresh builds of both arms, measured with a sample size fixed beforehand."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from smart_tuner.measure.statistics import combine
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.study.events import RouteMeasured
+from smart_tuner.trial.trial import TrialOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.study.budget import Budget
+    from smart_tuner.study.events import Listener
+    from smart_tuner.trial.evaluate import Evaluator
+    from smart_tuner.trial.trial import Trial
+
+BLOCK_SECONDS = 0.04
+ITERATIONS = 4
+PAIRS = (4, 16)
+"""Fewest and most pairs of blocks in a fresh measurement; even, so that drift cancels."""
+
+ROUNDS = 16
+"""About how many fresh measurements the finalists' share of the budget should hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """One fresh build of a route against one fresh build of the baseline.
+
+    Attributes:
+        route: The route.
+        log_ratio: Weighted mean of ln(candidate / baseline) over the points; 0 if the engine is
+            the baseline's.
+        half_width: Half of its 95 % interval, of measurement noise alone.
+        trial: Everything else.
+    """
+
+    route: BuildRoute
+    log_ratio: float
+    half_width: float
+    trial: Trial
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that was measured."""
+        if self.trial.engine is None:
+            msg = "a feasible trial has an engine"
+            raise AssertionError(msg)
+        return self.trial.engine
+
+
+@dataclass(slots=True)
+class FreshBuilder:
+    """Builds and measures routes anew, each time in a folder of its own.
+
+    Attributes:
+        evaluator: Tries routes.
+        folder: Where builds lie.
+        weights: Weight by workload point.
+        budget: The study's budget.
+        rule: The sample size.
+        listener: Hears each measurement.
+        seconds: What each round took.
+    """
+
+    evaluator: Evaluator
+    folder: Path
+    weights: Mapping[str, float]
+    budget: Budget
+    rule: StopRule
+    listener: Listener
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def round_seconds(self) -> float:
+        """What the next round may take: the longest of the last five."""
+        return max(self.seconds[-5:], default=0.0)
+
+    def affords(self, rounds: int) -> bool:
+        """Whether so many rounds fit into what is left of the budget."""
+        return self.budget.left > rounds * self.round_seconds
+
+    def measure(self, route: BuildRoute, phase: str) -> Fresh | None:
+        """Build both arms anew and compare them.
+
+        Returns:
+            ``None`` if the route did not build or run this time, or broke epsilon.
+        """
+        started = time.monotonic()
+        place = self.folder / f"{phase}-{len(self.seconds)}"
+        place.mkdir(parents=True, exist_ok=True)
+        trial = self.evaluator.evaluate(route, place, self.rule, fresh_baseline=True)
+        self.seconds.append(time.monotonic() - started)
+        fresh = self._judge(trial)
+        self.listener(
+            RouteMeasured(
+                phase=phase,
+                route=route,
+                gain=math.exp(-fresh.log_ratio) if fresh else None,
+                half_width=fresh.half_width if fresh else None,
+                message="no effect" if trial.unchanged else trial.message,
+            )
+        )
+        return fresh
+
+    def _judge(self, trial: Trial) -> Fresh | None:
+        if trial.outcome is not TrialOutcome.FEASIBLE:
+            return None
+        if trial.unchanged:
+            return Fresh(trial.route, 0.0, 0.0, trial)
+        return Fresh(trial.route, *combine(trial.comparisons, self.weights), trial)
+
+    def clear(self) -> None:
+        """Delete builds that earlier sessions left; they are never counted twice."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def fixed_rule(baseline_ms: float, seconds: float) -> StopRule:
+    """The sample size of fresh measurements: as many pairs as the budget's share allows.
+
+    Args:
+        baseline_ms: Latency of the baseline in milliseconds.
+        seconds: The finalists' share of the budget.
+    """
+    block = max(BLOCK_SECONDS, ITERATIONS * baseline_ms / 1000)
+    least, most = PAIRS
+    pairs = int(seconds / ROUNDS / (2 * block))
+    return StopRule.fixed(max(least, min(most, pairs - pairs % 2)), block_seconds=BLOCK_SECONDS)

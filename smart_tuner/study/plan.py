@@ -1,0 +1,199 @@
+"""Everything that is decided before a study folder is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smart_tuner.engine.backend import load_backend
+from smart_tuner.errors import UserInputError
+from smart_tuner.knobs.read import database_digest
+from smart_tuner.knobs.select import SpaceOptions, count_left_out, left_out, select_space
+from smart_tuner.model.load import load_model
+from smart_tuner.model.prepare import InputOptions
+from smart_tuner.model.public import PREFIX, locate_model, public_model
+from smart_tuner.model.shapes import parse_shapes
+from smart_tuner.model.synthetic import parse_ranges
+from smart_tuner.route.expression import parse_expression
+from smart_tuner.study.base import read_base, rebase
+from smart_tuner.study.identity import Identity, platform_identity
+from smart_tuner.trial.arm import RemoteArm
+from smart_tuner.trial.options import EvaluatorOptions
+from smart_tuner.validate.constraint import AccuracyConstraint, parse_epsilons
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from smart_tuner.engine.platform import Platform
+    from smart_tuner.knobs.database import KnobDatabase
+    from smart_tuner.knobs.space import SearchSpace
+    from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.study.settings import StudySettings
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A study before it starts.
+
+    Attributes:
+        settings: What the user decided.
+        model: What is tuned.
+        database: All knobs, with the base's values as defaults.
+        space: The knobs that are searched.
+        base: The user's production configuration.
+        platform: Where this runs.
+        notes: What the user should hear.
+    """
+
+    settings: StudySettings
+    model: ModelSpec
+    database: KnobDatabase
+    space: SearchSpace
+    base: Mapping[str, str]
+    platform: Platform
+    notes: tuple[str, ...]
+
+    @property
+    def evaluator_options(self) -> EvaluatorOptions:
+        """How routes are tried, under the accuracy constraint that was asked for."""
+        return self.options_with(requested_constraint(self.settings))
+
+    def options_with(self, constraint: AccuracyConstraint) -> EvaluatorOptions:
+        """How routes are tried, under a constraint whose epsilons are all known."""
+        return EvaluatorOptions(
+            backend=self.settings.backend,
+            base=self.base,
+            constraint=constraint,
+            build_timeout_seconds=self.settings.trial_timeout,
+            run_timeout_seconds=self.settings.trial_timeout,
+            memory_limit_bytes=self.settings.memory_limit,
+            reference_from_baseline=self.settings.reference == "baseline",
+        )
+
+    def inputs(self, seed: int) -> InputOptions:
+        """What the user says about inputs, a public network's own habits where they say nothing."""
+        said = self.settings
+        habits = _habits(said)
+        return InputOptions(
+            shapes=parse_shapes(said.shapes or habits.get("shapes", ())),
+            inputs=said.inputs,
+            references=said.outputs,
+            held_out=said.held_out,
+            ranges=parse_ranges(said.input_range or habits.get("input_range", ())),
+            seed=seed,
+            workload=said.workload,
+        )
+
+    @property
+    def identity(self) -> Identity:
+        """What a resume must match, the inputs left out."""
+        settings = self.settings
+        return {
+            "backend": settings.backend,
+            "model": self.model.sha256,
+            "base": json.dumps(self.base, sort_keys=True),
+            "knobs": _space_digest(self.space),
+            "knob database": database_digest(self.database),
+            "metric": settings.metric or "default",
+            "epsilon": " ".join(settings.epsilon) or "default",
+            "tolerances": f"rtol {settings.rtol:g}, atol {settings.atol:g}",
+            "reference outputs": settings.reference,
+            **platform_identity(self.platform),
+        }
+
+
+def make_plan(settings: StudySettings) -> Plan:
+    """Read the model, find the knobs, and check everything that can be checked beforehand.
+
+    Raises:
+        UserInputError: A file or a setting is wrong.
+        EnvironmentNotFit: The backend is missing or cannot work here.
+    """
+    requested_constraint(settings)
+    model = load_model(locate_model(settings.model).expanduser())
+    base = read_base(settings.base)
+    database = rebase(load_backend(settings.backend).knobs(model), base)
+    options = _space_options(settings, database)
+    space = select_space(database, options)
+    left = "; ".join(count_left_out(left_out(database, options)))
+    found = f"{len(space.knobs)} of {len(database)} knobs are searched"
+    plan = Plan(
+        settings=settings,
+        model=model,
+        database=database,
+        space=space,
+        base=base,
+        platform=query_platform(settings.backend),
+        notes=(*model.notes, f"{found}; left out: {left}." if left else f"{found}."),
+    )
+    plan.inputs(seed=0)  # refuses malformed shapes and ranges now
+    return plan
+
+
+def query_platform(backend: str) -> Platform:
+    """Ask a backend, in a process of its own, what it runs on.
+
+    Raises:
+        EnvironmentNotFit: The backend is missing or cannot work here.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RemoteArm(EvaluatorOptions(backend), Path(folder) / "platform.log") as arm,
+    ):
+        return arm.platform()
+
+
+def requested_constraint(settings: StudySettings) -> AccuracyConstraint:
+    """The accuracy constraint as the user gave it; ``auto`` is infinite until it is known.
+
+    Raises:
+        UserInputError: The metric or an epsilon is wrong.
+    """
+    default = AccuracyConstraint()
+    texts = [text for text in settings.epsilon if text != AUTO]
+    if len(texts) < len(settings.epsilon) - 1 or (texts and AUTO in settings.epsilon):
+        msg = "--epsilon auto sets every epsilon: give it once, and no other epsilon with it."
+        raise UserInputError(msg)
+    given, per_output = parse_epsilons(texts)
+    epsilon = default.epsilon if given is None else given
+    return AccuracyConstraint(
+        metric=settings.metric or default.metric,
+        epsilon=math.inf if AUTO in settings.epsilon else epsilon,
+        per_output=per_output,
+        rtol=settings.rtol,
+        atol=settings.atol,
+    )
+
+
+def _space_options(settings: StudySettings, database: KnobDatabase) -> SpaceOptions:
+    given: dict[str, tuple[str, ...]] = {}
+    for text in settings.values:
+        for item in parse_expression(f"-{text.removeprefix('-')}", database).items:
+            given[item.knob.name] = item.values
+    return SpaceOptions(
+        only=settings.only,
+        freeze=settings.freeze,
+        ask=settings.ask,
+        values=given,
+        include_idle=settings.all_knobs,
+    )
+
+
+def _space_digest(space: SearchSpace) -> str:
+    text = json.dumps({knob.name: knob.choices for knob in space.knobs})
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _habits(settings: StudySettings) -> Mapping[str, tuple[str, ...]]:
+    """How a public network is usually fed, if it is one and the user says nothing of inputs."""
+    text = str(settings.model)
+    if not text.startswith(PREFIX) or settings.inputs or settings.workload:
+        return {}
+    return public_model(text.removeprefix(PREFIX)).settings

@@ -1,0 +1,120 @@
+"""The verdict in one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from smart_tuner.study.result import TuneResult, Verdict
+from smart_tuner.trial.trial import TrialOutcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from smart_tuner.storages.history import TrialRecord
+    from smart_tuner.study.confirm import Confirmed
+    from smart_tuner.study.statistics import Gain
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a verdict rests on.
+
+    Attributes:
+        study: The study folder.
+        records: Finished trials.
+        confirmed: The route that was rebuilt; ``None`` if no route was worth it.
+        bare_gain: Gain over the compiler's bare default, when the study has a base.
+        held_out_failure: Why the winner fails on held-out inputs; empty if it does not.
+        synthetic: Inputs were made up.
+        min_gain: The smallest gain that ships.
+        max_regression: The largest slow-down at one workload point.
+        spent_seconds: Wall-clock seconds of all sessions.
+        notes: What the user should hear.
+    """
+
+    study: Path
+    records: tuple[TrialRecord, ...]
+    confirmed: Confirmed | None
+    bare_gain: Gain | None
+    held_out_failure: str
+    synthetic: bool
+    min_gain: float
+    max_regression: float
+    spent_seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def decide(evidence: Evidence) -> TuneResult:
+    """Turn evidence into a verdict."""
+    confirmed = evidence.confirmed
+    counts = Counter(
+        "no effect" if record.unchanged else record.outcome.value for record in evidence.records
+    )
+    ships = (
+        confirmed is not None
+        and not evidence.held_out_failure
+        and confirmed.ships(evidence.min_gain, evidence.max_regression)
+    )
+    result = TuneResult(
+        verdict=Verdict.WINNER if ships else Verdict.DEFAULT_IS_BEST,
+        sentence="",
+        route=str(confirmed.route) if confirmed and ships else "",
+        study=evidence.study,
+        min_gain=evidence.min_gain,
+        route_gain=confirmed.route_gain if confirmed else None,
+        engine_gain=confirmed.engine_gain if confirmed else None,
+        sustained_gain=confirmed.sustained_gain if confirmed else None,
+        bare_gain=evidence.bare_gain if ships else None,
+        indicative=bool(confirmed and confirmed.indicative),
+        provisional=evidence.synthetic,
+        trials=dict(counts),
+        spent_seconds=evidence.spent_seconds,
+        notes=evidence.notes,
+    )
+    sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
+    return replace(result, sentence=sentence)
+
+
+def _won(result: TuneResult, confirmed: Confirmed) -> str:
+    knobs = len(confirmed.route)
+    builds = confirmed.route_gain.samples
+    text = (
+        f"{confirmed.route_gain} faster than the default over {builds} fresh builds a side, "
+        f"with {knobs} {'knob' if knobs == 1 else 'knobs'}: {confirmed.route}."
+    )
+    if result.indicative:
+        text += " Indicative only: the budget allowed fewer than five builds a side."
+    if result.provisional:
+        text += " Provisional: the inputs were synthetic."
+    return text
+
+
+def _lost(evidence: Evidence) -> str:
+    confirmed = evidence.confirmed
+    tried = len(evidence.records)
+    need = f"{evidence.min_gain:g}x"
+    if confirmed is None:
+        failed = sum(r.outcome is not TrialOutcome.FEASIBLE for r in evidence.records)
+        also = f" ({failed} of them failed or broke epsilon)" if failed else ""
+        return f"The default is best here: none of {tried} routes{also} reaches {need}."
+    if evidence.held_out_failure:
+        return (
+            f"The default ships: the fastest route ({confirmed.route}) fails on held-out inputs: "
+            f"{evidence.held_out_failure}."
+        )
+    point, gain = confirmed.worst_point
+    if confirmed.route_gain.low >= evidence.min_gain and gain < 1:
+        return (
+            f"The default ships: the fastest route ({confirmed.route}) gains "
+            f"{confirmed.route_gain}, but slows point {point} to {gain:.3f}x."
+        )
+    figure = confirmed.route_gain
+    sustained = confirmed.sustained_gain
+    if sustained is not None and sustained.value < figure.low:
+        return f"The default is best here: under sustained load the best of {tried} routes gives {sustained}."
+    return (
+        f"The default is best here: the best of {tried} routes gives {figure}, "
+        f"which does not prove {need}."
+    )

@@ -1,0 +1,133 @@
+"""The folder that ships: the measured engine, how to load it, and the proof."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.model.files import write_json
+from smart_tuner.route.parse import parse_route
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.result import TuneResult
+    from smart_tuner.validate.losses import OutputLoss
+
+MANIFEST = "manifest.json"
+LOADER = "load_winner.py"
+SCHEMA_VERSION = 1
+
+
+def ship(
+    folder: Path, engine: Engine, losses: tuple[OutputLoss, ...], plan: Plan, result: TuneResult
+) -> None:
+    """Write ``winner/``: it appears whole, in place of an older one.
+
+    Args:
+        folder: ``winner`` of the study.
+        engine: The engine that was measured; its files are copied, never built again.
+        losses: Its accuracy losses.
+        plan: The study's plan.
+        result: The verdict.
+    """
+    making = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir()
+    shutil.copy2(engine.path, making / engine.path.name)
+    if engine.loader:
+        (making / LOADER).write_text(engine.loader, encoding="utf-8")
+    write_json(making / MANIFEST, _manifest(making, engine, losses, plan, result))
+    shutil.rmtree(folder, ignore_errors=True)
+    making.replace(folder)
+
+
+def _manifest(
+    making: Path,
+    engine: Engine,
+    losses: tuple[OutputLoss, ...],
+    plan: Plan,
+    result: TuneResult,
+) -> dict[str, Any]:
+    platform = plan.platform
+    verdict = result.to_json()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "model": {"path": str(plan.model.path), "sha256": plan.model.sha256},
+        "route": str(engine.request.route),
+        "base": dict(plan.base),
+        "engine": {"file": engine.path.name, "fingerprint": engine.fingerprint},
+        "files": {path.name: _sha256(path) for path in sorted(making.iterdir())},
+        "platform": {
+            "device": platform.device,
+            "driver": platform.driver,
+            "backend_version": platform.backend_version,
+            "tuner_version": platform.tuner_version,
+            "details": dict(platform.details),
+        },
+        "gain": {
+            key: verdict[key]
+            for key in ("route_gain", "engine_gain", "sustained_gain", "bare_gain", "indicative")
+        },
+        "provisional": result.provisional,
+        "losses": [
+            {
+                "point": loss.point,
+                "pair": loss.pair,
+                "output": loss.output,
+                "metric": loss.metric,
+                "loss": loss.loss,
+                "epsilon": loss.epsilon if loss.epsilon != float("inf") else "inf",
+            }
+            for loss in losses
+        ],
+    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_manifest(folder: Path) -> Mapping[str, Any]:
+    """Read ``winner/manifest.json`` and check every file against its digest.
+
+    Raises:
+        UserInputError: There is no winner, or a file is missing or was changed.
+    """
+    path = folder / MANIFEST
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        files = dict(data["files"])
+    except FileNotFoundError:
+        msg = f"No winner in {folder.parent}: the study has none, or is not finished."
+        raise UserInputError(msg) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        msg = f"{path} is damaged ({error}): run the same `tune` command again to ship anew."
+        raise UserInputError(msg) from None
+    for name, digest in files.items():
+        shipped = folder / name
+        if shipped.parent != folder or not shipped.is_file() or _sha256(shipped) != digest:
+            msg = f"{shipped} is missing or was changed since it was measured: restore {folder}."
+            raise UserInputError(msg)
+    return data
+
+
+def shipped_route(manifest: Mapping[str, Any], plan: Plan) -> BuildRoute:
+    """The route of a manifest, checked against the knobs of today.
+
+    Raises:
+        UserInputError: A knob or a value no longer exists, or the model is another one.
+    """
+    if manifest.get("model", {}).get("sha256") != plan.model.sha256:
+        msg = f"The winner was tuned for another model than {plan.model.path}: tune this one."
+        raise UserInputError(msg)
+    return parse_route(str(manifest.get("route", "")), plan.database)
