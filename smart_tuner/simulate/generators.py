@@ -2,7 +2,8 @@
 
 Where the figures come from:
 
-* Shares of helping and harming values (3 % and 6 %): the published logs of Nowack's GCC study,
+* Shares of helping and harming values (3 % and 6 %): the published logs of a GCC study
+  (M. Nowack, github.com/ManuelNowack/compiler-flag-optimization),
   98 flags on 59 program inputs: at the median 3 single flips of about 101 help by more than 1 %
   and 6 hurt by more than 1 %.
 * Tail 1.5: with 3 helping flips it gives a best speed-up near the 1.2 that every method of that

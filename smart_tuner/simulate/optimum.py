@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Choices = Mapping[str, Sequence[str]]
     Front = list[tuple[float, float, Values]]  # loss, log latency, what is set
 
-ROUTES_LIMIT = 256  # routes of one group that are enumerated
-SPLITS_LIMIT = 2_000  # groups that are split by fixing a knob
+ROUTES_LIMIT = 32  # routes of one group that are enumerated
+TRIES_LIMIT = 100_000  # routes that are enumerated in all
 FRONT_LIMIT = 20_000  # points of a front
 _PRICES = (0.0, 0.03, 0.1, 0.3, 1.0)  # log latency that a whole loss budget is worth
 
@@ -67,6 +67,10 @@ def find_optimum(landscape: Landscape, budget: float) -> Optimum:
     return Optimum(kept, landscape.truth(kept).log_latency, solver.is_exact)
 
 
+class _TooTangledError(Exception):
+    """A group of knobs falls apart too slowly to be split."""
+
+
 class _Solver:
     """Fronts of groups of knobs; knows whether every one of them was exact."""
 
@@ -82,7 +86,7 @@ class _Solver:
             if first in useful and second in useful:
                 self._links[first].add(second)
                 self._links[second].add(first)
-        self._splits = 0
+        self._tries = 0
 
     def front(self, names: Iterable[str], fixed: Values) -> Front:
         """Return the front of some knobs on top of settings that are fixed.
@@ -91,7 +95,13 @@ class _Solver:
         """
         joined: Front = [(0.0, 0.0, {})]
         for group in self._groups(names):
-            joined = self._join(joined, self._group_front(group, fixed))
+            try:
+                front = self._group_front(group, fixed)
+            except _TooTangledError:
+                if fixed:
+                    raise
+                front = self._searched_front(group)
+            joined = self._join(joined, front)
         return joined
 
     def _groups(self, names: Iterable[str]) -> Iterator[list[str]]:
@@ -113,12 +123,16 @@ class _Solver:
             routes *= len(values)
         if routes <= ROUTES_LIMIT:
             return self._pareto(self._points(_all_routes(choices), fixed))
-        if self._splits >= SPLITS_LIMIT:
-            self.is_exact = False
-            tried = _local_search(self._landscape, choices, fixed, self._budget)
-            return self._pareto(self._points(tried, fixed))
-        self._splits += 1
+        if self._tries > TRIES_LIMIT:
+            raise _TooTangledError
         return self._split_front(group, fixed)
+
+    def _searched_front(self, group: list[str]) -> Front:
+        self.is_exact = False
+        self._tries = 0
+        choices = {name: self._choices[name] for name in group}
+        tried = _local_search(self._landscape, choices, self._budget)
+        return self._pareto(self._points(tried, {}))
 
     def _split_front(self, group: list[str], fixed: Values) -> Front:
         members = set(group)
@@ -141,6 +155,7 @@ class _Solver:
         """Yield what each route adds to the fixed settings, broken ones left out."""
         before = self._landscape.truth(fixed)
         for values in routes:
+            self._tries += 1
             truth = self._landscape.truth({**fixed, **values})
             if truth.failure is None:
                 yield truth.loss - before.loss, truth.log_latency - before.log_latency, values
@@ -225,9 +240,7 @@ def _all_routes(choices: Choices) -> Iterator[Values]:
         yield dict(zip(choices, values, strict=True))
 
 
-def _local_search(
-    landscape: Landscape, choices: Choices, fixed: Values, budget: float
-) -> Iterator[Values]:
+def _local_search(landscape: Landscape, choices: Choices, budget: float) -> Iterator[Values]:
     """Yield local optima under several prices of loss, the first ones from the default."""
     draw = random.Random(0)
     moves = list(_moves(landscape, choices))
@@ -235,8 +248,7 @@ def _local_search(
         values = {name: landscape.defaults[name] for name in choices}
         if start:
             values |= {name: draw.choice(choices[name]) for name in choices if draw.random() < 0.3}
-        found = _descend(landscape, {**fixed, **values}, moves, (budget, price))
-        yield {name: found[name] for name in choices}
+        yield _descend(landscape, values, moves, (budget, price))
 
 
 def _moves(landscape: Landscape, choices: Choices) -> Iterator[Values]:

@@ -30,7 +30,7 @@ import pytest
 from smart_tuner.engine.backend import API_VERSION
 from smart_tuner.engine.build import BuildRequest
 from smart_tuner.errors import BuildError, NotApplied, RunError, UserInputError
-from smart_tuner.model.dtypes import type_name
+from smart_tuner.model.dtypes import UNKNOWN, type_name
 from smart_tuner.route.build_route import BuildRoute
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class BackendContract:
             outputs = runner.infer(inputs)
         assert set(outputs) == {spec.name for spec in model.outputs}
         for spec in model.outputs:
-            assert type_name(outputs[spec.name]) == spec.dtype
+            assert spec.dtype in (type_name(outputs[spec.name]), UNKNOWN)
             assert _fits(outputs[spec.name].shape, spec)
 
     def test_infer_repeats_itself(self, backend: Backend, engine: Engine, inputs: Tensors) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.errors import RunError
-from smart_tuner.model.dtypes import STRING, numpy_type, type_name
+from smart_tuner.model.dtypes import STRING, UNKNOWN, numpy_type, type_name
 
 if TYPE_CHECKING:
     from smart_tuner.engine.backend import Tensors
@@ -97,7 +97,7 @@ def _draw(spec: TensorSpec, sizes: dict[str, int], seed: bytes) -> Array:
     rng = np.random.default_rng(list(hashlib.sha256(seed).digest()))
     if spec.dtype == STRING:
         return np.array(rng.integers(0, 1000, shape).astype(str), dtype=object)
-    kind = numpy_type(spec.dtype)
-    if "float" in spec.dtype or "complex" in spec.dtype:
+    kind = numpy_type("float32" if spec.dtype == UNKNOWN else spec.dtype)
+    if "float" in kind.name or "complex" in kind.name:
         return rng.uniform(1.0, 2.0, shape).astype(kind)
     return rng.integers(0, 2, shape).astype(kind)
