@@ -182,9 +182,10 @@ class SimulatedCompiler:
         truth = self._landscape.truth(values)
         failure = truth.failure
         seconds = self._spent(failure, truth.log_build)
-        if failure is not None and failure is not Failure.NAN:
-            return Observation(failure.outcome, None, None, seconds)
-        loss = math.inf if failure else self.base_loss + truth.loss
+        if failure is not None:
+            loss = math.inf if failure is Failure.NAN else None
+            return Observation(failure.outcome, None, loss, seconds)
+        loss = self.base_loss + truth.loss
         outcome = "feasible" if loss <= self.epsilon else "infeasible"
         if not truth.changed:
             return Observation(outcome, self.base_latency_ms, loss, seconds, unchanged=True)

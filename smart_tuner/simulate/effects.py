@@ -123,7 +123,8 @@ class Observation:
 
     Attributes:
         outcome: As ``TrialOutcome`` spells it: ``feasible``, ``build_failed`` ...
-        latency_ms: Noisy latency; ``None`` when the engine was not built or did not run.
+        latency_ms: Noisy latency; ``None`` when the engine was not built, did not run or gave
+            NaN: such an engine is not measured.
         loss: Accuracy loss, infinite for NaN outputs; ``None`` when the engine did not run.
         build_seconds: What the attempt cost, the time limit included when it hung.
         unchanged: The engine is the default's: not measured, the latency is the true one.

@@ -37,7 +37,8 @@ class RecordedTrial:
     Attributes:
         values: The knobs that differ from their default.
         outcome: As ``TrialOutcome`` spells it.
-        latency_ms: Measured latency; needed when the outcome is feasible or infeasible.
+        latency_ms: Measured latency; needed of a feasible trial, and of an infeasible one that
+            has a loss.
         loss: Accuracy loss; ``None`` of an infeasible trial stands for NaN outputs.
         build_seconds: What the attempt cost.
     """
@@ -159,7 +160,7 @@ class RecordedCompiler:
         """Try one recorded route, in process."""
         trial = self.trial(values)
         latency = None
-        if trial.outcome in _MEASURED:
+        if trial.outcome in _MEASURED and trial.latency_ms is not None:
             latency = float(self.sample(values, 0, 1, rng, elapsed_seconds=elapsed_seconds)[0])
         loss = self.loss(values) if trial.outcome in _MEASURED else None
         return Observation(trial.outcome, latency, loss, trial.build_seconds)
@@ -178,6 +179,8 @@ def _check(trial: RecordedTrial) -> None:
         legal = ", ".join((*_MEASURED, *_FAILURES))
         msg = f"Unknown outcome {trial.outcome!r} in the recorded trials; it is one of {legal}."
         raise UserInputError(msg)
-    if trial.outcome in _MEASURED and (trial.latency_ms is None or trial.latency_ms <= 0):
+    is_nan = trial.outcome == "infeasible" and trial.loss is None
+    has_latency = trial.latency_ms is not None and trial.latency_ms > 0
+    if trial.outcome in _MEASURED and not (has_latency or is_nan):
         msg = f"A recorded trial is {trial.outcome} and has no latency above 0 ms."
         raise UserInputError(msg)

@@ -18,7 +18,7 @@ COMPILER = RecordedCompiler(
         DEFAULT,
         RecordedTrial({"a": "off", "b": "0"}, "feasible", 1.5, 1e-4, 6.0),
         RecordedTrial({"b": "1"}, "timed_out", build_seconds=60.0),
-        RecordedTrial({"b": "2"}, "infeasible", 1.0),
+        RecordedTrial({"b": "2"}, "infeasible"),
         RecordedTrial({"a": "off", "b": "2"}, "infeasible", 1.0, 0.5),
     ),
     noise=Noise(build=0, measurement=0.001, spike_rate=0),
@@ -48,6 +48,8 @@ def test_observations_repeat_the_record() -> None:
     assert seen.latency_ms == pytest.approx(1.5, rel=0.01)
     seen = COMPILER.observe({"b": "1"}, np.random.default_rng(0))
     assert (seen.outcome, seen.latency_ms, seen.loss) == ("timed_out", None, None)
+    seen = COMPILER.observe({"b": "2"}, np.random.default_rng(0))
+    assert (seen.outcome, seen.latency_ms, seen.loss) == ("infeasible", None, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,7 @@ def test_observations_repeat_the_record() -> None:
         (DEFAULT, RecordedTrial({"b": "0"}, "feasible", 1.0)),
         (DEFAULT, RecordedTrial({"b": "1"}, "great", 1.0)),
         (DEFAULT, RecordedTrial({"b": "1"}, "feasible")),
+        (DEFAULT, RecordedTrial({"b": "1"}, "infeasible", loss=0.5)),
         (DEFAULT, RecordedTrial({"b": "9"}, "feasible", 1.0)),
     ],
 )
