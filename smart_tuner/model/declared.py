@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import ModelError
-from smart_tuner.model.dtypes import NAME_OF_CODE, UNKNOWN
+from smart_tuner.model.dtypes import UNKNOWN
 from smart_tuner.model.graph import weight_names
+from smart_tuner.model.onnx_codes import NAME_OF_CODE
 from smart_tuner.model.spec import TensorSpec
 
 if TYPE_CHECKING:

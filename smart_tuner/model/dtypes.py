@@ -1,4 +1,4 @@
-"""Element types: ONNX's codes, the names that specs use, and numpy's types for them."""
+"""Element types: ONNX's names, the names that specs use, and numpy's types for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 STRING = "string"
 UNKNOWN = "unknown"
 
-_ONNX_TO_NAME = {
+ONNX_NAMES = {
     "FLOAT": "float32",
     "DOUBLE": "float64",
     "FLOAT16": "float16",
@@ -26,6 +25,8 @@ _ONNX_TO_NAME = {
     "FLOAT8E5M2": "float8_e5m2",
     "FLOAT8E5M2FNUZ": "float8_e5m2fnuz",
     "FLOAT8E8M0": "float8_e8m0fnu",
+    "FLOAT6E2M3": "float6_e2m3fn",
+    "FLOAT6E3M2": "float6_e3m2fn",
     "FLOAT4E2M1": "float4_e2m1fn",
     "INT2": "int2",
     "INT4": "int4",
@@ -44,19 +45,20 @@ _ONNX_TO_NAME = {
     "COMPLEX128": "complex128",
     "STRING": STRING,
 }
-# Older onnx packages lack the newest codes; a model that uses one is then refused by name.
-NAME_OF_CODE: dict[int, str] = {
-    getattr(TensorProto, code): name
-    for code, name in _ONNX_TO_NAME.items()
-    if hasattr(TensorProto, code)
+_BITS = {
+    "int2": 2,
+    "uint2": 2,
+    "int4": 4,
+    "uint4": 4,
+    "float4_e2m1fn": 4,
+    "float6_e2m3fn": 6,
+    "float6_e3m2fn": 6,
 }
-
-_BITS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 """Types that files pack, several elements a byte; numpy keeps one element a byte."""
 
 _EXTENDED = frozenset(
     name
-    for name in _ONNX_TO_NAME.values()
+    for name in ONNX_NAMES.values()
     if name != STRING and (name in _BITS or name.startswith(("bfloat", "float8")))
 )
 
@@ -86,7 +88,7 @@ def numpy_type(name: str) -> np.dtype[np.generic]:
             raise ValueError(msg)
         extended: np.dtype[np.generic] = np.dtype(scalar)
         return extended
-    if name not in _ONNX_TO_NAME.values():
+    if name not in ONNX_NAMES.values():
         msg = f"no element type {name!r}"
         raise ValueError(msg)
     return np.dtype(name)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from onnx import TensorProto
 
 from smart_tuner.errors import ModelError
-from smart_tuner.model.dtypes import NAME_OF_CODE, STRING, stored_bytes
+from smart_tuner.model.dtypes import STRING, stored_bytes
 from smart_tuner.model.graph import stored_tensors
+from smart_tuner.model.onnx_codes import NAME_OF_CODE
 
 if TYPE_CHECKING:
     from onnx import ModelProto
