@@ -168,7 +168,8 @@ def _batch_note(names: list[str], shapes: Mapping[str, tuple[int, ...]]) -> str:
 def _declared(spec: TensorSpec) -> str:
     if spec.shape is None:
         return "of unknown rank"
-    return "x".join("?" if size is None else str(size) for size in spec.shape) or SCALAR
+    sizes = ", ".join("?" if size is None else str(size) for size in spec.shape)
+    return f"({sizes})" if sizes else SCALAR
 
 
 def _open_sizes(model: ModelSpec, sized: Mapping[str, list[Dimension] | None]) -> UserInputError:

@@ -62,7 +62,9 @@ def test_an_unknown_input_is_answered_with_the_known_ones() -> None:
 
 
 def test_given_sizes_must_fit_the_model() -> None:
-    with pytest.raises(UserInputError, match="2 dimensions are needed, 3 were given"):
+    with pytest.raises(
+        UserInputError, match=r"'a' is \(N, 3\) in the model, 1x3x4 given: 2 dimensions"
+    ):
         resolve_shapes(model(a=("N", 3)), {"a": (1, 3, 4)})
     with pytest.raises(UserInputError, match="dimension 1 has to be 3"):
         resolve_shapes(model(a=("N", 3)), {"a": (1, 4)})
