@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.spec import ModelSpec
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.tune import tune
     from smart_tuner.trial.trial import Trial, TrialOutcome
     from smart_tuner.validate.constraint import AccuracyConstraint
 
@@ -25,9 +28,12 @@ __all__ = [
     "ModelSpec",
     "SearchSpace",
     "SmartTunerError",
+    "StudySettings",
     "Trial",
     "TrialOutcome",
+    "TuneResult",
     "load_backend",
+    "tune",
 ]
 
 # Public name -> home. Resolved on first use (PEP 562), so that `import smart_tuner` and with it
@@ -40,9 +46,12 @@ _HOMES = {
     "ModelSpec": "smart_tuner.model.spec",
     "SearchSpace": "smart_tuner.knobs.space",
     "SmartTunerError": "smart_tuner.errors",
+    "StudySettings": "smart_tuner.study.settings",
     "Trial": "smart_tuner.trial.trial",
     "TrialOutcome": "smart_tuner.trial.trial",
+    "TuneResult": "smart_tuner.study.result",
     "load_backend": "smart_tuner.engine.backend",
+    "tune": "smart_tuner.study.tune",
 }
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import Annotated, Any
 
+import optuna
 import typer
 from rich.console import Console
 
@@ -43,6 +44,7 @@ def command(
 
 def run_study(settings: StudySettings, *, quiet: bool = False, as_json: bool = False) -> int:
     """Tune, write the report, print the verdict."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     console = Console(stderr=as_json)
     title = f"smart-tuner: {settings.model} on {settings.backend}, budget {settings.budget:g} s"
     try:

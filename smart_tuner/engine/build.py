@@ -45,6 +45,8 @@ class Engine:
         request: What it was built from.
         build_seconds: Wall-clock seconds of the build.
         notes: What the compiler said that a user should hear.
+        loader: Python source of a module whose ``load`` opens this engine without smart_tuner;
+            empty if the backend has none.
     """
 
     path: Path
@@ -53,3 +55,4 @@ class Engine:
     request: BuildRequest
     build_seconds: float
     notes: tuple[str, ...] = ()
+    loader: str = ""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+GAINS = ("route_gain", "engine_gain", "sustained_gain", "bare_gain")
+
+
 class Verdict(str, Enum):
     """The answer of a study. Values are stored: add, never rename."""
 
@@ -107,7 +110,7 @@ def read_result(path: Path) -> TuneResult:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        data |= {key: _gain(value) for key, value in data.items() if key.endswith("_gain")}
+        data |= {key: _gain(data[key]) for key in GAINS}
         data["verdict"] = Verdict(data["verdict"])
         data["notes"] = tuple(data["notes"])
         return TuneResult(study=path.parent, **data)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
 from smart_tuner.route.parse import parse_route
+from smart_tuner.study.result import GAINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,10 +75,7 @@ def _manifest(
             "tuner_version": platform.tuner_version,
             "details": dict(platform.details),
         },
-        "gain": {
-            key: verdict[key]
-            for key in ("route_gain", "engine_gain", "sustained_gain", "bare_gain", "indicative")
-        },
+        "gain": {key: verdict[key] for key in (*GAINS, "indicative")},
         "provisional": result.provisional,
         "losses": [
             {

@@ -1,0 +1,102 @@
+"""Python source that opens a tuned session with nothing but onnxruntime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from smart_tuner.backends.onnxruntime.cuda_options import PROVIDER as CUDA
+from smart_tuner.backends.onnxruntime.options import LEVELS, MODES, ORDERS
+from smart_tuner.backends.onnxruntime.settings import SessionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_ENUMERATIONS = (
+    ("graph_optimization_level", "GraphOptimizationLevel", LEVELS),
+    ("execution_mode", "ExecutionMode", MODES),
+    ("execution_order", "ExecutionOrder", ORDERS),
+)
+
+_HEAD = '''"""Opens {name} as smart_tuner measured it, with onnxruntime {version}.
+
+    from load_winner import load, run_options
+    session = load("{name}")
+    outputs = session.run(None, inputs, run_options())
+"""
+
+import onnxruntime
+
+
+def load(model={model!r}):
+    """Open the session; `model` is the file that was tuned, wherever it lies now."""
+    options = onnxruntime.SessionOptions()
+'''
+
+_RUN = '''
+
+def run_options():
+    """What every run takes as its last argument."""
+    options = onnxruntime.RunOptions()
+'''
+
+
+def loader_source(model: Path, settings: SessionSettings, version: str) -> str:
+    """Write a module with ``load`` and ``run_options``.
+
+    Settings at their default are left out, so that the source shows what was tuned.
+
+    Args:
+        model: The model file, the default of ``load``.
+        settings: Effective settings.
+        version: Version of the runtime, for the reader.
+    """
+    head = _HEAD.format(name=model.name, version=version, model=str(model))
+    lines = [f"    {line}\n" for line in _session(settings)]
+    run = [
+        f"    options.add_run_config_entry({key!r}, {value!r})\n"
+        for key, value in settings.run_entries
+    ]
+    return "".join([head, *lines, _RUN, *run, "    return options\n"])
+
+
+def _session(settings: SessionSettings) -> Iterator[str]:
+    yield from _attributes(settings)
+    for key, entry in settings.config_entries:
+        yield f"options.add_session_config_entry({key!r}, {entry!r})"
+    for symbol, size in settings.free_dimensions:
+        yield f"options.add_free_dimension_override_by_name({symbol!r}, {size})"
+    if settings.custom_op_library:
+        yield f"options.register_custom_ops_library({settings.custom_op_library!r})"
+    yield from _open(settings)
+
+
+def _attributes(settings: SessionSettings) -> Iterator[str]:
+    plain = SessionSettings()
+    wanted: dict[str, object] = {
+        "intra_op_num_threads": settings.intra_threads,
+        "inter_op_num_threads": settings.inter_threads,
+        **dict(settings.switches),
+    }
+    defaults = {"intra_op_num_threads": 0, "inter_op_num_threads": 0, **dict(plain.switches)}
+    for name, enumeration, members in _ENUMERATIONS:
+        value = getattr(settings, name)
+        if value != getattr(plain, name):
+            yield f"options.{name} = onnxruntime.{enumeration}.{members[value]}"
+    for name, state in wanted.items():
+        if state != defaults.get(name):
+            yield f"options.{name} = {state}"
+
+
+def _open(settings: SessionSettings) -> Iterator[str]:
+    providers: list[object] = ["CPUExecutionProvider"]
+    if settings.provider == "cuda":
+        providers.insert(0, (CUDA, dict(settings.provider_options)))
+    disabled = list(settings.disabled_optimizers)
+    yield "return onnxruntime.InferenceSession("
+    yield "    model,"
+    yield "    options,"
+    yield f"    providers={providers!r},"
+    if disabled:
+        yield f"    disabled_optimizers={disabled!r},"
+    yield ")"
