@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -107,17 +108,37 @@ def installed_backends() -> tuple[str, ...]:
 
 
 def load_backend(name: str) -> Backend:
-    """Find an installed backend by name.
+    """Find a backend.
+
+    Args:
+        name: Name of an installed backend, or ``module:Class`` for one that is not installed.
 
     Raises:
-        BackendNotFound: No entry point of that name is installed, or it speaks another version.
+        BackendNotFound: There is no such backend, or it speaks another version.
     """
-    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
-    if name not in found:
-        msg = f"No backend {name!r}; installed: {', '.join(sorted(found))}."
-        raise BackendNotFound(msg)
-    backend = cast("Callable[[], Backend]", found[name].load())()
+    factory = _from_module(name) if ":" in name else _from_entry_point(name)
+    backend = factory()
     if backend.api_version != API_VERSION:
         msg = f"Backend {name!r} speaks API {backend.api_version}, this version speaks {API_VERSION}."
         raise BackendNotFound(msg)
     return backend
+
+
+def _from_entry_point(name: str) -> Callable[[], Backend]:
+    found = {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    if name not in found:
+        msg = f"No backend {name!r}; installed: {', '.join(sorted(found))}."
+        raise BackendNotFound(msg)
+    return cast("Callable[[], Backend]", found[name].load())
+
+
+def _from_module(name: str) -> Callable[[], Backend]:
+    module, _, attribute = name.partition(":")
+    try:
+        return cast("Callable[[], Backend]", getattr(import_module(module), attribute))
+    except (ImportError, ValueError) as error:
+        msg = f"No backend {name!r}: module {module!r} cannot be imported ({error})."
+        raise BackendNotFound(msg) from error
+    except AttributeError as error:
+        msg = f"No backend {name!r}: module {module!r} has no {attribute!r}."
+        raise BackendNotFound(msg) from error
