@@ -1,0 +1,109 @@
+"""Asking a child process which optimizers exist and which of them matter to one model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import EnvironmentNotFit, ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_CHILD = "smart_tuner.backends.onnxruntime.discovery"
+_DEADLINE_SECONDS = 300.0
+_RULE_SECONDS = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one model (or a tiny one) told about the optimizers.
+
+    Attributes:
+        levels: Level by optimizer, in order of running.
+        awake: Optimizers that change this model's graph, alone or once others are off.
+        rules: Rewrite rules that do; ``None`` if it was not found out.
+        has_functions: Whether the model has local functions.
+    """
+
+    levels: Mapping[str, int]
+    awake: frozenset[str]
+    rules: frozenset[str] | None
+    has_functions: bool
+
+
+class UnknownOperatorError(ModelError):
+    """The model needs a custom-operator library, which only a base can name."""
+
+
+def survey(model: Path | None, rules: Sequence[str] = (), *, graphs: bool = True) -> Survey:
+    """Load a model a few times in one child process, with passes switched off in turn.
+
+    Args:
+        model: Model file; None for a tiny model of the child's own.
+        rules: Rewrite rules whose effect on the model is looked for.
+        graphs: Whether the optimized graph may be written out to compare it; without it nothing
+            is said about single rules.
+
+    Raises:
+        ModelError: The runtime refuses the model.
+        EnvironmentNotFit: The runtime does not work.
+    """
+    with tempfile.TemporaryDirectory(prefix="smart_tuner-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        request = {
+            "model": str(model) if model is not None else None,
+            "rules": list(rules),
+            "graphs": graphs,
+            "rule_seconds": _RULE_SECONDS,
+            "parent": os.getpid(),
+        }
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        complaint = _run_child(folder)
+        return _read_answer(folder / "answer.json", model, complaint)
+
+
+def _run_child(folder: Path) -> str:
+    """Run the child to its end; returns the last line that it wrote to its error stream."""
+    command = [sys.executable, "-m", _CHILD, str(folder)]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_DEADLINE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {_DEADLINE_SECONDS:.0f} s"
+    lines = done.stderr.strip().splitlines()
+    return f"exit code {done.returncode}{': ' + lines[-1] if lines else ''}"
+
+
+def _read_answer(path: Path, model: Path | None, complaint: str) -> Survey:
+    subject = f"model {model}" if model is not None else "onnxruntime"
+    error = ModelError if model is not None else EnvironmentNotFit
+    if not path.is_file():
+        msg = f"{subject}: the runtime's process ended without an answer ({complaint})"
+        raise error(msg)
+    answer = json.loads(path.read_text(encoding="utf-8"))
+    if "error" in answer:
+        if answer["unknown_operator"]:
+            error = UnknownOperatorError
+        msg = f"{subject} cannot be loaded: {answer['error']}"
+        raise error(msg)
+    rules = answer["rules"]
+    return Survey(
+        levels=dict(answer["levels"]),
+        awake=frozenset(answer["awake"]),
+        rules=frozenset(rules) if rules is not None else None,
+        has_functions=bool(answer["has_functions"]),
+    )
