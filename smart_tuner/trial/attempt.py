@@ -1,0 +1,238 @@
+"""One try of one route: build, validate, measure; every failure becomes an outcome."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from smart_tuner.devices.cpu import LoadMeter
+from smart_tuner.devices.lock import device_lock
+from smart_tuner.errors import EnvironmentNotFit, ModelError, RunError, TrialError
+from smart_tuner.measure.compare import compare
+from smart_tuner.measure.stop_rule import LEAST_PAIRS
+from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
+from smart_tuner.trial.baseline import BaselineFailed, build_request, guarded, validate_all
+from smart_tuner.trial.trial import Trial, TrialOutcome
+from smart_tuner.trial.verdict import (
+    describe_error,
+    describe_losses,
+    is_worth_measuring,
+    outcome_of_error,
+    outcome_of_losses,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.errors import SmartTunerError
+    from smart_tuner.measure.latency import Comparison
+    from smart_tuner.measure.stop_rule import StopRule
+    from smart_tuner.model.workload import Workload
+    from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.trial.baseline import Baseline
+    from smart_tuner.trial.options import EvaluatorOptions
+    from smart_tuner.validate.losses import OutputLoss
+
+ENGINE_FOLDER, CHILD_LOG = "engine", "child.log"
+
+_NOTABLE_LOAD = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is tried, and how.
+
+    Attributes:
+        route: The route.
+        folder: The trial's folder; exists.
+        rule: When it is measured enough.
+        deadline_seconds: Wall-clock seconds for the whole trial; waiting for the device is free.
+        engine: An engine built earlier, to be loaded instead of building one.
+    """
+
+    route: BuildRoute
+    folder: Path
+    rule: StopRule
+    deadline_seconds: float | None = None
+    engine: Engine | None = None
+
+
+@dataclass(slots=True)
+class _Progress:
+    phase: str = "build"
+    engine: Engine | None = None
+    losses: tuple[OutputLoss, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    unchanged: bool = False
+    message: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def during(self, phase: str) -> Iterator[None]:
+        self.phase = phase
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[phase] = time.perf_counter() - started
+
+
+class Attempt:
+    """One try of one route."""
+
+    def __init__(
+        self, workload: Workload, options: EvaluatorOptions, baseline: Baseline, plan: Plan
+    ) -> None:
+        """Prepare; nothing is started yet."""
+        self._workload = workload
+        self._options = options
+        self._baseline = baseline
+        self._plan = plan
+        self._progress = _Progress()
+
+    def run(self) -> Trial:
+        """Try the route; the child has ended when this returns or raises.
+
+        Raises:
+            ModelError: The baseline does not build or run.
+            UserInputError: A setting is wrong for every route, such as an unknown metric.
+            EnvironmentNotFit: The baseline can no longer be measured.
+        """
+        baseline_fingerprint = self._baseline.engine.fingerprint
+        started = time.perf_counter()
+        try:
+            outcome = self._try(baseline_fingerprint)
+        except (TrialError, ModelError) as error:
+            outcome = self._failed(error)
+        self._progress.seconds["total"] = time.perf_counter() - started
+        return self._trial(outcome)
+
+    def _try(self, baseline_fingerprint: str) -> TrialOutcome:
+        progress, plan = self._progress, self._plan
+        log = plan.folder / CHILD_LOG
+        with RemoteArm(self._options, log, deadline_seconds=plan.deadline_seconds) as arm:
+            with progress.during("build"):
+                progress.engine = self._engine(arm)
+            is_same = progress.engine.fingerprint == baseline_fingerprint
+            if is_same and plan.engine is None:
+                progress.unchanged = True
+                progress.losses = self._baseline.losses
+                return self._judge()
+            with progress.during("validate"):
+                arm.load(progress.engine)
+                progress.losses = validate_all(arm, self._workload)
+            if is_worth_measuring(progress.losses):
+                with progress.during("measure"):
+                    self._measure(arm)
+        return self._judge()
+
+    def _engine(self, arm: RemoteArm) -> Engine:
+        if self._plan.engine is not None:
+            return self._plan.engine
+        workdir = self._plan.folder / ENGINE_FOLDER
+        workdir.mkdir()
+        request = replace(build_request(self._workload, self._options), route=self._plan.route)
+        return arm.build(request, workdir)
+
+    def _judge(self) -> TrialOutcome:
+        if not self._progress.message:
+            self._progress.message = describe_losses(self._progress.losses)
+        return outcome_of_losses(self._progress.losses)
+
+    def _measure(self, arm: RemoteArm) -> None:
+        waited = time.perf_counter()
+        with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
+            arm.postpone_deadline(time.perf_counter() - waited)
+            try:
+                self._compare(arm)
+            except BaselineFailed:
+                self._compare_again(arm)
+
+    def _compare_again(self, arm: RemoteArm) -> None:
+        """Measure once more with a fresh baseline child, and find out whose fault it is if that fails."""
+        try:
+            self._compare(arm)
+        except BaselineFailed as error:
+            arm.close()
+            self._blame(error)
+
+    def _blame(self, error: BaselineFailed) -> None:
+        """Run the baseline alone: if that works, the candidate took what the baseline needs.
+
+        Raises:
+            RunError: It works alone.
+            EnvironmentNotFit: It does not.
+        """
+        try:
+            guarded(self._baseline.arm, self._workload.points[0]).time_block(1)
+        except BaselineFailed as alone:
+            msg = f"The baseline can no longer be measured ({alone}); free memory and try again."
+            raise EnvironmentNotFit(msg) from error
+        msg = f"the baseline cannot run beside this engine: {error}"
+        raise RunError(msg) from error
+
+    def _compare(self, arm: RemoteArm) -> None:
+        rule = self._rule()
+        comparisons: list[Comparison] = []
+        for point in self._workload.points:
+            meter = LoadMeter([os.getpid()])
+            candidate = PointArm(arm, timed_pair(point).inputs)
+            comparison = compare(guarded(self._baseline.arm, point), candidate, point.name, rule)
+            comparisons.append(with_load_note(comparison, meter))
+            changed = arm.check(point)
+            if describe_losses(changed) and not self._progress.message:
+                self._note_changed(changed)
+        self._progress.comparisons = tuple(comparisons)
+
+    def _note_changed(self, losses: tuple[OutputLoss, ...]) -> None:
+        if outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE:
+            self._progress.message = f"outputs changed while timing: {describe_losses(losses)}"
+        self._progress.losses += losses
+
+    def _rule(self) -> StopRule:
+        """A route that is too far off gets the shortest measurement: its latency only guides."""
+        rule = self._plan.rule
+        if outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE:
+            return rule
+        return replace(
+            rule,
+            min_pairs=min(rule.min_pairs, LEAST_PAIRS),
+            max_pairs=min(rule.max_pairs, LEAST_PAIRS),
+        )
+
+    def _failed(self, error: SmartTunerError) -> TrialOutcome:
+        self._progress.message = describe_error(error, self._progress.phase)
+        return outcome_of_error(error, self._progress.phase)
+
+    def _trial(self, outcome: TrialOutcome) -> Trial:
+        progress = self._progress
+        if progress.engine is None:
+            shutil.rmtree(self._plan.folder / ENGINE_FOLDER, ignore_errors=True)
+        return Trial(
+            route=self._plan.route,
+            outcome=outcome,
+            engine=progress.engine,
+            losses=progress.losses,
+            comparisons=progress.comparisons,
+            unchanged=progress.unchanged,
+            message=progress.message,
+            seconds=self._seconds(),
+        )
+
+    def _seconds(self) -> Mapping[str, float]:
+        return {name: round(seconds, 6) for name, seconds in self._progress.seconds.items()}
+
+
+def with_load_note(comparison: Comparison, meter: LoadMeter) -> Comparison:
+    """Return the comparison with a note when other processes were busy meanwhile."""
+    load = meter.read()
+    if load < _NOTABLE_LOAD:
+        return comparison
+    note = f"Other processes kept {load:.1f} processors busy meanwhile."
+    return replace(comparison, notes=(*comparison.notes, note))

@@ -1,0 +1,192 @@
+"""The baseline: the engine of the base with no route, kept in a child over all trials."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smart_tuner.engine.build import BuildRequest, Engine
+from smart_tuner.errors import EnvironmentNotFit, ModelError, TrialError
+from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from smart_tuner.engine.platform import Platform
+    from smart_tuner.model.workload import Workload, WorkloadPoint
+    from smart_tuner.trial.options import EvaluatorOptions
+    from smart_tuner.validate.losses import OutputLoss
+
+
+class BaselineFailed(Exception):  # noqa: N818 - as the outcomes in ``errors``
+    """The baseline did not run while it was measured: no fault of the candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    arm: RemoteArm
+    engine: Engine
+    platform: Platform
+    losses: tuple[OutputLoss, ...]
+
+
+class Baseline:
+    """The baseline's engine, loaded in a child that is started again when it died.
+
+    A child that died loads the same engine file again, so that the trials before and after are
+    compared with the very same engine; only ``renew`` builds another one.
+    """
+
+    def __init__(self, workload: Workload, options: EvaluatorOptions, folder: Path) -> None:
+        """Prepare; nothing is built yet.
+
+        Args:
+            workload: What is tuned.
+            options: How engines are built and judged.
+            folder: Folder for the engine and the log of its child.
+        """
+        self._workload = workload
+        self._options = options
+        self._folder = folder
+        self._state: _State | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, built on first use."""
+        return self._ready().engine
+
+    @property
+    def losses(self) -> tuple[OutputLoss, ...]:
+        """Losses of the engine on every search pair."""
+        return self._ready().losses
+
+    @property
+    def platform(self) -> Platform:
+        """The platform that the engine runs on."""
+        return self._ready().platform
+
+    @property
+    def arm(self) -> RemoteArm:
+        """The child with the engine loaded, started if it is not alive.
+
+        Raises:
+            ModelError: The baseline does not build or run: no route can be tried.
+            EnvironmentNotFit: It built and ran before, and no longer does.
+        """
+        state = self._ready()
+        if not state.arm.is_alive:
+            state = self._restart(state)
+        return state.arm
+
+    def renew(self) -> None:
+        """Build the engine again, in a fresh process.
+
+        Raises:
+            EnvironmentNotFit: It built before, and no longer does.
+        """
+        had_built = self._state is not None
+        self.close()
+        try:
+            self._ready()
+        except ModelError as error:
+            if not had_built:
+                raise
+            msg = f"The baseline built before, but no longer does: {error}"
+            raise EnvironmentNotFit(msg) from error
+
+    def load_beside(self) -> RemoteArm:
+        """Return a second child with the same engine file loaded; the caller closes it."""
+        engine = self.engine
+        arm = RemoteArm(self._options, self._log)
+        try:
+            arm.load(engine)
+        except BaseException:
+            arm.close()
+            raise
+        return arm
+
+    def close(self) -> None:
+        """End the child; the engine stays on disk."""
+        if self._state is not None:
+            self._state.arm.close()
+            self._state = None
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "child.log"
+
+    def _ready(self) -> _State:
+        if self._state is None:
+            self._state = self._build()
+        return self._state
+
+    def _build(self) -> _State:
+        workdir = self._folder / "engine"
+        shutil.rmtree(workdir, ignore_errors=True)
+        workdir.mkdir(parents=True)
+        arm = RemoteArm(self._options, self._log)
+        try:
+            engine = arm.build(build_request(self._workload, self._options), workdir)
+            arm.load(engine)
+            losses = validate_all(arm, self._workload)
+            return _State(arm, engine, arm.platform(), losses)
+        except (TrialError, ModelError) as error:
+            arm.close()
+            msg = f"The baseline does not build or run: {error}"
+            raise ModelError(msg) from error
+        except BaseException:
+            arm.close()
+            raise
+
+    def _restart(self, state: _State) -> _State:
+        state.arm.close()
+        try:
+            arm = self.load_beside()
+        except (TrialError, ModelError) as error:
+            msg = f"The baseline ran before, but can no longer be loaded: {error}"
+            raise EnvironmentNotFit(msg) from error
+        self._state = _State(arm, state.engine, state.platform, state.losses)
+        return self._state
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedBaseline:
+    """The baseline on one point, whose failures are told apart from the candidate's."""
+
+    baseline: PointArm
+
+    def time_block(self, iterations: int) -> tuple[float, ...]:
+        """Time a block and return milliseconds.
+
+        Raises:
+            BaselineFailed: The baseline did not run.
+        """
+        try:
+            return self.baseline.time_block(iterations)
+        except TrialError as error:
+            raise BaselineFailed(str(error)) from error
+
+
+def guarded(arm: RemoteArm, point: WorkloadPoint) -> GuardedBaseline:
+    """Return the baseline's arm on one point."""
+    return GuardedBaseline(PointArm(arm, timed_pair(point).inputs))
+
+
+def validate_all(arm: RemoteArm, workload: Workload) -> tuple[OutputLoss, ...]:
+    """Return the losses of an arm on every search pair of every point."""
+    return tuple(
+        loss
+        for point in workload.points
+        for pair in point.search_pairs
+        for loss in arm.validate(point, pair)
+    )
+
+
+def build_request(workload: Workload, options: EvaluatorOptions) -> BuildRequest:
+    """Return the request of the baseline's engine."""
+    return BuildRequest(
+        model=workload.model.path,
+        base=options.base,
+        shapes=tuple(point.shapes for point in workload.points),
+    )

@@ -1,0 +1,279 @@
+"""Route in, trial out: the only place where failures become outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smart_tuner.devices.lock import device_lock
+from smart_tuner.errors import ModelError, TrialError, UserInputError
+from smart_tuner.measure.compare import compare
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.model.files import add_file
+from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
+from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, Plan
+from smart_tuner.trial.baseline import Baseline
+from smart_tuner.trial.options import EvaluatorOptions
+from smart_tuner.trial.record import remove_leftovers, trial_to_json, write_json_atomically
+from smart_tuner.trial.references import make_references
+from smart_tuner.trial.trial import Trial
+from smart_tuner.trial.verdict import describe_losses, outcome_of_losses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from smart_tuner.engine.build import Engine
+    from smart_tuner.engine.platform import Platform
+    from smart_tuner.measure.latency import Comparison
+    from smart_tuner.model.workload import Workload, WorkloadPoint
+    from smart_tuner.validate.losses import OutputLoss
+
+__all__ = ["BaselineReport", "Evaluator", "EvaluatorOptions"]
+
+RESULT_FILE, ROUTE_FILE = "result.json", "route.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineReport:
+    """What the baseline is like, before anything is tuned.
+
+    Attributes:
+        trial: The default route as a trial; each comparison is the baseline against a second
+            process with the same engine, so its log ratio shows the measurement's own noise.
+        median_ms: Median latency by workload point.
+        repeatable: Whether the same inputs always gave the same outputs, within one session and
+            in a fresh process.
+        notes: Which output was not repeatable, and by how much.
+    """
+
+    trial: Trial
+    median_ms: Mapping[str, float]
+    repeatable: bool
+    notes: tuple[str, ...] = ()
+
+
+class Evaluator:
+    """Tries routes of one workload on one backend, each in a process of its own.
+
+    A context manager: at the end no child is left, whatever happened.
+    """
+
+    def __init__(self, workload: Workload, options: EvaluatorOptions, folder: Path) -> None:
+        """Prepare; nothing is built yet.
+
+        Args:
+            workload: What is tuned.
+            options: What all trials have in common.
+            folder: Gets a folder ``baseline`` with the baseline's engine and logs.
+        """
+        self._workload = workload
+        self._options = options
+        self._folder = folder / "baseline"
+        self._baseline = Baseline(workload, options, self._folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the baseline's child."""
+        self._baseline.close()
+
+    @property
+    def baseline_fingerprint(self) -> str:
+        """Fingerprint of the baseline's engine in use, built on first use."""
+        return self._baseline.engine.fingerprint
+
+    @property
+    def platform(self) -> Platform:
+        """The platform as the baseline's child sees it."""
+        return self._baseline.platform
+
+    def make_references(self) -> None:
+        """Write the outputs of every reference pair that has none.
+
+        Raises:
+            ModelError: The model does not build or run.
+        """
+        make_references(self._workload, self._options, self._folder)
+
+    def check_baseline(self, rule: StopRule | None = None) -> BaselineReport:
+        """Build, validate and measure the baseline, and see whether it repeats itself.
+
+        Args:
+            rule: When it is measured enough.
+
+        Raises:
+            ModelError: The baseline does not build or run: no route can be tried.
+        """
+        started = time.perf_counter()
+        losses = self._baseline.losses
+        try:
+            with self._baseline.load_beside() as second:
+                notes = self._repeatability(second)
+                comparisons = self._measure_alone(second, rule or StopRule())
+        except TrialError as error:
+            msg = f"The baseline does not run reliably: {error}"
+            raise ModelError(msg) from error
+        trial = Trial(
+            route=BuildRoute(),
+            outcome=outcome_of_losses(losses),
+            engine=self._baseline.engine,
+            losses=losses,
+            comparisons=comparisons,
+            unchanged=True,
+            message=describe_losses(losses),
+            seconds={
+                "build": self._baseline.engine.build_seconds,
+                "measure": sum(comparison.seconds for comparison in comparisons),
+                "total": time.perf_counter() - started,
+            },
+        )
+        medians = {item.point: item.baseline.median_ms for item in comparisons}
+        return BaselineReport(trial, medians, repeatable=not notes, notes=notes)
+
+    def evaluate(
+        self,
+        route: BuildRoute,
+        folder: Path,
+        rule: StopRule,
+        *,
+        fresh_baseline: bool = False,
+        deadline_seconds: float | None = None,
+    ) -> Trial:
+        """Try one route; a route that fails is a trial too, never an exception.
+
+        Args:
+            route: The route.
+            folder: The trial's folder; gets ``route.txt``, ``child.log``, ``result.json`` and
+                ``engine``. What an earlier try left there is removed.
+            rule: When it is measured enough.
+            fresh_baseline: Build the baseline again first.
+            deadline_seconds: Wall-clock seconds for this trial; the baseline and waiting for the
+                device do not count.
+
+        Raises:
+            ModelError: The baseline does not build or run.
+            UserInputError: A setting is wrong for every route.
+            EnvironmentNotFit: The baseline no longer runs, or the folder cannot be written.
+        """
+        drop_engine(folder)
+        if fresh_baseline:
+            self._baseline.renew()
+        return self._try(Plan(route, folder, rule, deadline_seconds))
+
+    def measure_again(
+        self,
+        trial: Trial,
+        folder: Path,
+        rule: StopRule,
+        *,
+        fresh_baseline: bool = False,
+        deadline_seconds: float | None = None,
+    ) -> Trial:
+        """Load the engine file of an earlier trial, validate and measure it; nothing is built.
+
+        Args:
+            trial: An earlier trial whose engine is still on disk.
+            folder: Another folder than that trial's.
+            rule: When it is measured enough.
+            fresh_baseline: Build the baseline again first.
+            deadline_seconds: As for ``evaluate``.
+
+        Raises:
+            UserInputError: The trial has no engine on disk.
+            ModelError: The baseline does not build or run.
+            EnvironmentNotFit: The baseline no longer runs, or the folder cannot be written.
+        """
+        if fresh_baseline:
+            self._baseline.renew()
+        engine = _engine_on_disk(trial)
+        return self._try(Plan(trial.route, folder, rule, deadline_seconds, engine))
+
+    def held_out_losses(self, trial: Trial, log: Path) -> tuple[OutputLoss, ...]:
+        """Load the engine file of an earlier trial and judge it on the held-out pairs.
+
+        Args:
+            trial: An earlier trial whose engine is still on disk.
+            log: File that the child's output is appended to.
+
+        Raises:
+            UserInputError: The trial has no engine on disk.
+            TrialError: The engine does not run on a held-out pair.
+        """
+        with RemoteArm(self._options, log) as arm:
+            arm.load(_engine_on_disk(trial))
+            return tuple(
+                loss
+                for point in self._workload.points
+                for pair in point.pairs
+                if pair.held_out
+                for loss in arm.validate(point, pair)
+            )
+
+    def _try(self, plan: Plan) -> Trial:
+        plan.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(plan.folder)
+        for name in (CHILD_LOG, RESULT_FILE):
+            (plan.folder / name).unlink(missing_ok=True)
+        (plan.folder / ROUTE_FILE).write_text(f"{plan.route}\n", encoding="utf-8")
+        trial = Attempt(self._workload, self._options, self._baseline, plan).run()
+        write_json_atomically(plan.folder / RESULT_FILE, trial_to_json(trial))
+        return trial
+
+    def _repeatability(self, second: RemoteArm) -> tuple[str, ...]:
+        """Run each point twice in one session and once in another process."""
+        first, notes = self._baseline.arm, []
+        earlier = self._folder / "repeat.tensors"
+        try:
+            for point in self._workload.points:
+                inputs = timed_pair(point).inputs
+                first.infer(inputs, earlier)
+                notes += _notes(point, "twice in one session", first.repeat(inputs, earlier))
+                notes += _notes(point, "in a fresh process", second.repeat(inputs, earlier))
+        finally:
+            earlier.unlink(missing_ok=True)
+        return tuple(notes)
+
+    def _measure_alone(self, second: RemoteArm, rule: StopRule) -> tuple[Comparison, ...]:
+        first = self._baseline.arm
+        with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
+            return tuple(
+                compare(
+                    PointArm(first, timed_pair(point).inputs),
+                    PointArm(second, timed_pair(point).inputs),
+                    point.name,
+                    rule,
+                )
+                for point in self._workload.points
+            )
+
+
+def drop_engine(folder: Path) -> None:
+    """Delete the engine of a trial's folder, to save disk space; its record stays."""
+    shutil.rmtree(folder / ENGINE_FOLDER, ignore_errors=True)
+
+
+def _engine_on_disk(trial: Trial) -> Engine:
+    if trial.engine is None or not trial.engine.path.exists():
+        msg = f"The engine of route {str(trial.route)!r} is not on disk; evaluate the route again."
+        raise UserInputError(msg)
+    digest = hashlib.sha256()
+    add_file(digest, trial.engine.path)
+    if digest.hexdigest() != trial.engine.sha256:
+        msg = f"{trial.engine.path}: not the engine that was built; evaluate the route again."
+        raise UserInputError(msg)
+    return trial.engine
+
+
+def _notes(point: WorkloadPoint, when: str, lines: tuple[str, ...]) -> list[str]:
+    return [f"Point {point.name!r}, same inputs {when}: {line}." for line in lines]

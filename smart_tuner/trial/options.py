@@ -1,0 +1,38 @@
+"""What all trials of a study have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from smart_tuner.validate.constraint import AccuracyConstraint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorOptions:
+    """How routes are built, judged and measured.
+
+    Attributes:
+        backend: Name of an installed backend, or ``module:Class``.
+        base: The user's production configuration that routes are tried on.
+        constraint: The accuracy constraint.
+        build_timeout_seconds: Deadline of one build.
+        run_timeout_seconds: Deadline of one request that runs the engine: loading it, checking one
+            reference pair, timing one block.
+        memory_limit_bytes: Resident memory of one child process with all that it starts.
+        reference_from_baseline: Let the baseline make missing reference outputs, instead of an
+            engine with every optimization off.
+        on_wait: Gets one line when the device is taken by another study.
+    """
+
+    backend: str
+    base: Mapping[str, str] = field(default_factory=dict)
+    constraint: AccuracyConstraint = field(default_factory=AccuracyConstraint)
+    build_timeout_seconds: float = 600.0
+    run_timeout_seconds: float = 300.0
+    memory_limit_bytes: int | None = None
+    reference_from_baseline: bool = False
+    on_wait: Callable[[str], None] | None = None

@@ -1,0 +1,78 @@
+"""A trial as a JSON record, written so that a reader never sees half of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.model.files import whole_file
+from smart_tuner.trial.fields import Fields, to_json
+from smart_tuner.trial.read import read_comparison, read_engine, read_loss, read_route
+from smart_tuner.trial.trial import Trial, TrialOutcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA_VERSION = 1
+
+MODE = "one process per arm"
+"""How baseline and candidate are measured; kept in each record."""
+
+
+def trial_to_json(trial: Trial) -> dict[str, Any]:
+    """Return a trial as plain JSON types; NaN and infinities become text."""
+    return {"schema_version": SCHEMA_VERSION, "mode": MODE, **to_json(trial)}
+
+
+def trial_from_json(data: object) -> Trial:
+    """Read a trial back.
+
+    Raises:
+        UserInputError: The record is damaged, or a newer version wrote it; names the field.
+    """
+    fields = Fields(data, "trial record")
+    version = fields.whole("schema_version")
+    if version > SCHEMA_VERSION:
+        msg = f"trial record: version {version} is newer than this program; update smart_tuner."
+        raise UserInputError(msg)
+    return Trial(
+        route=fields.nested("route", read_route),
+        outcome=fields.nested("outcome", _outcome),
+        engine=fields.optional("engine", read_engine),
+        losses=fields.each("losses", read_loss),
+        comparisons=fields.each("comparisons", read_comparison),
+        unchanged=fields.flag("unchanged"),
+        message=fields.text("message"),
+        seconds=fields.number_map("seconds"),
+    )
+
+
+def write_json_atomically(path: Path, data: object) -> None:
+    """Write a JSON file so that a reader, or a crash, sees the old file or the new one.
+
+    Args:
+        path: File to write; its folder exists.
+        data: Plain JSON types.
+
+    Raises:
+        ValueError: The data holds NaN or an infinity.
+        EnvironmentNotFit: The folder cannot be written or is full; nothing is left behind then.
+    """
+    text = json.dumps(data, allow_nan=False, indent=1)
+    with whole_file(path) as file:
+        file.write(text.encode("ascii") + b"\n")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what a process that was killed while writing left in a folder or below it."""
+    for path in folder.rglob("*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def _outcome(data: object) -> TrialOutcome:
+    try:
+        return TrialOutcome(data)
+    except ValueError as error:
+        msg = f"trial record: unknown outcome {data!r}."
+        raise UserInputError(msg) from error

@@ -1,0 +1,60 @@
+"""Reference outputs that nobody gave: made by an engine with every optimization off."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import ModelError, TrialError
+from smart_tuner.trial.arm import RemoteArm
+from smart_tuner.trial.baseline import build_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from smart_tuner.engine.build import BuildRequest
+    from smart_tuner.model.workload import ReferencePair, Workload
+    from smart_tuner.trial.options import EvaluatorOptions
+
+
+def make_references(workload: Workload, options: EvaluatorOptions, folder: Path) -> None:
+    """Write the outputs of every reference pair that has none, held-out pairs too.
+
+    Args:
+        workload: Its pairs name the files.
+        options: Backend, base and limits.
+        folder: Folder for the engine while it is needed, and for the log.
+
+    Raises:
+        ModelError: The model does not build or run.
+    """
+    missing = [
+        pair for point in workload.points for pair in point.pairs if not pair.outputs.exists()
+    ]
+    if not missing:
+        return
+    request = build_request(workload, options)
+    if not options.reference_from_baseline:
+        request = replace(request, reference=True)
+    workdir = folder / "reference_engine"
+    shutil.rmtree(workdir, ignore_errors=True)
+    workdir.mkdir(parents=True)
+    try:
+        _write_outputs(request, workdir, options, missing)
+    except (TrialError, ModelError) as error:
+        msg = f"No reference outputs can be made: {error}"
+        raise ModelError(msg) from error
+    finally:
+        shutil.rmtree(workdir, ignore_errors=True)
+
+
+def _write_outputs(
+    request: BuildRequest, workdir: Path, options: EvaluatorOptions, pairs: Iterable[ReferencePair]
+) -> None:
+    with RemoteArm(options, workdir.parent / "reference.log") as arm:
+        arm.load(arm.build(request, workdir))
+        for pair in pairs:
+            pair.outputs.parent.mkdir(parents=True, exist_ok=True)
+            arm.infer(pair.inputs, pair.outputs)

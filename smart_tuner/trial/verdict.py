@@ -1,0 +1,67 @@
+"""From losses and errors to outcomes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import (
+    BuildError,
+    ChildDied,
+    ChildTimedOut,
+    NotApplied,
+    SmartTunerError,
+)
+from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.constraint import is_acceptable
+from smart_tuner.validate.losses import worst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from smart_tuner.validate.losses import OutputLoss
+
+
+def outcome_of_losses(losses: Sequence[OutputLoss]) -> TrialOutcome:
+    """Return FEASIBLE when every output is within its epsilon."""
+    return TrialOutcome.FEASIBLE if is_acceptable(losses) else TrialOutcome.INFEASIBLE
+
+
+def is_worth_measuring(losses: Sequence[OutputLoss]) -> bool:
+    """Whether the outputs have the right shapes and types, and are finite where they should."""
+    return all(math.isfinite(loss.loss) for loss in losses)
+
+
+def describe_losses(losses: Sequence[OutputLoss]) -> str:
+    """Return why the losses are not acceptable, on one line; empty when they are."""
+    if is_acceptable(losses):
+        return ""
+    loss = worst(losses)
+    where = f"output {loss.output!r} (point {loss.point!r}, pair {loss.pair!r})"
+    if loss.message:
+        return f"{where}: {loss.message}"
+    return f"{where}: {loss.metric} loss {loss.loss:.3g} is over epsilon {loss.epsilon:.3g}"
+
+
+def outcome_of_error(error: SmartTunerError, phase: str) -> TrialOutcome:
+    """Return the outcome of a failure.
+
+    Args:
+        error: What was raised.
+        phase: ``build``, ``validate`` or ``measure``.
+    """
+    if isinstance(error, ChildTimedOut):
+        return TrialOutcome.TIMED_OUT
+    if isinstance(error, NotApplied):
+        return TrialOutcome.NOT_APPLIED
+    if isinstance(error, BuildError) or phase == "build":
+        return TrialOutcome.BUILD_FAILED
+    return TrialOutcome.RUN_FAILED
+
+
+def describe_error(error: SmartTunerError, phase: str) -> str:
+    """Return why a route failed, on one line."""
+    if isinstance(error, ChildDied | ChildTimedOut):
+        doing = {"build": "building", "validate": "validating", "measure": "measuring"}
+        return f"while {doing[phase]}: {error}"
+    return str(error)
