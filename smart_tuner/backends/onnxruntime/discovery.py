@@ -133,15 +133,25 @@ def examine(probe: Probe, request: dict[str, Any]) -> dict[str, Any]:
     rules: set[str] | None = set()
     if awake.intersection(RULE_GROUPS):
         others = [name for name in active if name not in RULE_GROUPS]
-        rules = None
-        if request["graphs"]:
-            rules = find_rules(probe, request["rules"], others, request["rule_seconds"])
+        rules = _rules_or_none(probe, request, others)
     return {
         "levels": list(default.levels.items()),
         "awake": sorted(awake),
         "rules": sorted(rules) if rules is not None else None,
         "has_functions": default.has_functions,
     }
+
+
+def _rules_or_none(
+    probe: Probe, request: dict[str, Any], active: Sequence[str]
+) -> set[str] | None:
+    """The rules that matter, or None where the optimized graph cannot be written out."""
+    if not request["graphs"]:
+        return None
+    try:
+        return find_rules(probe, request["rules"], active, request["rule_seconds"])
+    except Exception:  # noqa: BLE001  e.g. folded constants beyond 2 GB; the model itself loads
+        return None
 
 
 def write_tiny_model(path: Path) -> Path:
