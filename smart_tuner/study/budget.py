@@ -22,17 +22,18 @@ class Budget:
         seconds: Limit on the whole study.
         trials: Limit on the number of trials, or ``None``.
         spent_before: Seconds that earlier sessions spent.
+        started: When this session began, by the monotonic clock.
     """
 
     seconds: float
     trials: int | None = None
     spent_before: float = 0.0
-    _started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
 
     @property
     def spent(self) -> float:
         """Seconds spent so far, earlier sessions included."""
-        return self.spent_before + time.monotonic() - self._started
+        return self.spent_before + time.monotonic() - self.started
 
     @property
     def left(self) -> float:

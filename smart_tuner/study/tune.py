@@ -59,14 +59,15 @@ def tune(
     chosen = (
         model if isinstance(model, StudySettings) else make_settings({**settings, "model": model})
     )
+    budget = Budget(chosen.budget, chosen.trials)
     listener(PhaseStarted("prepare", "Reading the model and finding the knobs"))
     plan = make_plan(chosen)
     folder = StudyFolder(chosen.folder)
     with open_session(plan, folder, listener) as session:
-        return _run(session, listener)
+        return _run(session, budget, listener)
 
 
-def _run(session: Session, listener: Listener) -> TuneResult:
+def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
     folder, settings = session.folder, session.plan.settings
     choices = session.plan.space.choices
     sampler = make_sampler(
@@ -76,7 +77,7 @@ def _run(session: Session, listener: Listener) -> TuneResult:
         for note in prepare_journal(folder.journal):
             listener(Note(note))
     study = open_study(folder.journal, STUDY_NAME, sampler, create=True)
-    budget = Budget(settings.budget, settings.trials, float(study.user_attrs.get(SPENT, 0.0)))
+    budget.spent_before = float(study.user_attrs.get(SPENT, 0.0))
     search = Search(
         study=study,
         folder=folder,
