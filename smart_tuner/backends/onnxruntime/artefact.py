@@ -26,7 +26,7 @@ def artefact_digest(path: Path) -> str:
         ValueError: The file is not a model.
     """
     import onnx
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
 
     try:
         model = onnx.load(path, load_external_data=False)

@@ -13,6 +13,7 @@ import psutil
 
 from smart_tuner.backends.onnxruntime.artefact import artefact_digest
 from smart_tuner.backends.onnxruntime.catalogue import load_catalogue
+from smart_tuner.backends.onnxruntime.loader import loader_source
 from smart_tuner.backends.onnxruntime.resolve import reference_settings, resolve_settings
 from smart_tuner.backends.onnxruntime.runtime import reason, runtime_version
 from smart_tuner.backends.onnxruntime.session import open_session, run_options
@@ -72,6 +73,7 @@ def build_engine(request: BuildRequest, workdir: Path) -> Engine:
         request=request,
         build_seconds=time.perf_counter() - started,
         notes=(*notes, *_thread_notes(settings)),
+        loader=loader_source(request.model, settings, runtime_version()),
     )
 
 
@@ -141,7 +143,7 @@ def _open(model: Path, settings: SessionSettings) -> Any:
 def _size_with_data(model: Path) -> int:
     """Size of a model file with the data files beside it, as far as they can be told."""
     import onnx
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
 
     size = 0
     try:
