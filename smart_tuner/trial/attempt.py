@@ -110,6 +110,9 @@ class Attempt:
             outcome = self._try(baseline_fingerprint)
         except (TrialError, ModelError) as error:
             outcome = self._failed(error)
+        finally:
+            if self._progress.engine is None:
+                shutil.rmtree(self._plan.folder / ENGINE_FOLDER, ignore_errors=True)
         self._progress.seconds["total"] = time.perf_counter() - started
         return self._trial(outcome)
 
@@ -128,8 +131,7 @@ class Attempt:
                 arm.load(progress.engine)
                 progress.losses = validate_all(arm, self._workload)
             if is_worth_measuring(progress.losses):
-                with progress.during("measure"):
-                    self._measure(arm)
+                self._measure(arm)
         return self._judge()
 
     def _engine(self, arm: RemoteArm) -> Engine:
@@ -146,20 +148,25 @@ class Attempt:
         return outcome_of_losses(self._progress.losses)
 
     def _measure(self, arm: RemoteArm) -> None:
-        waited = time.perf_counter()
+        started = time.perf_counter()
         with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
-            arm.postpone_deadline(time.perf_counter() - waited)
-            try:
-                self._compare(arm)
-            except BaselineFailed:
-                self._compare_again(arm)
+            waited = time.perf_counter() - started
+            arm.postpone_deadline(waited)
+            self._progress.seconds["wait"] = waited
+            with self._progress.during("measure"):
+                try:
+                    self._compare(arm)
+                except BaselineFailed:
+                    self._compare_again(arm)
 
     def _compare_again(self, arm: RemoteArm) -> None:
-        """Measure once more with a fresh baseline child, and find out whose fault it is if that fails."""
+        """Measure once more with a fresh child; find out whose fault it is if that fails too."""
+        self._baseline.end_child()
         try:
             self._compare(arm)
         except BaselineFailed as error:
             arm.close()
+            self._baseline.end_child()
             self._blame(error)
 
     def _blame(self, error: BaselineFailed) -> None:
@@ -212,8 +219,6 @@ class Attempt:
 
     def _trial(self, outcome: TrialOutcome) -> Trial:
         progress = self._progress
-        if progress.engine is None:
-            shutil.rmtree(self._plan.folder / ENGINE_FOLDER, ignore_errors=True)
         return Trial(
             route=self._plan.route,
             outcome=outcome,

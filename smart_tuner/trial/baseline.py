@@ -95,6 +95,11 @@ class Baseline:
             msg = f"The baseline built before, but no longer does: {error}"
             raise EnvironmentNotFit(msg) from error
 
+    def end_child(self) -> None:
+        """End the child, so that the next use of ``arm`` loads the engine in a fresh one."""
+        if self._state is not None:
+            self._state.arm.close()
+
     def load_beside(self) -> RemoteArm:
         """Return a second child with the same engine file loaded; the caller closes it."""
         engine = self.engine

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.devices.cpu import LoadMeter
 from smart_tuner.devices.lock import device_lock
 from smart_tuner.errors import ModelError, TrialError, UserInputError
 from smart_tuner.measure.compare import compare
@@ -15,7 +17,13 @@ from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.files import add_file
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
-from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, Plan
+from smart_tuner.trial.attempt import (
+    CHILD_LOG,
+    ENGINE_FOLDER,
+    Attempt,
+    Plan,
+    with_load_note,
+)
 from smart_tuner.trial.baseline import Baseline
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.trial.record import remove_leftovers, trial_to_json, write_json_atomically
@@ -245,17 +253,14 @@ class Evaluator:
         return tuple(notes)
 
     def _measure_alone(self, second: RemoteArm, rule: StopRule) -> tuple[Comparison, ...]:
-        first = self._baseline.arm
         with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
-            return tuple(
-                compare(
-                    PointArm(first, timed_pair(point).inputs),
-                    PointArm(second, timed_pair(point).inputs),
-                    point.name,
-                    rule,
-                )
-                for point in self._workload.points
-            )
+            return tuple(self._against(second, point, rule) for point in self._workload.points)
+
+    def _against(self, second: RemoteArm, point: WorkloadPoint, rule: StopRule) -> Comparison:
+        inputs = timed_pair(point).inputs
+        arms = (PointArm(self._baseline.arm, inputs), PointArm(second, inputs))
+        meter = LoadMeter([os.getpid()])
+        return with_load_note(compare(*arms, point.name, rule), meter)
 
 
 def drop_engine(folder: Path) -> None:

@@ -38,7 +38,8 @@ class Trial:
         comparisons: One entry a workload point, if it was measured.
         unchanged: The engine is the baseline's by fingerprint: no effect, not measured.
         message: Why it ended so, one line; empty for a plain success.
-        seconds: Wall-clock seconds by phase: ``build``, ``validate``, ``measure``, ``total``.
+        seconds: Wall-clock seconds by phase: ``build``, ``validate``, ``measure``, ``total``, as
+            far as it came; ``wait`` is what another study's measurements took.
     """
 
     route: BuildRoute

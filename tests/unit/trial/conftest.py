@@ -17,9 +17,13 @@ MakeEvaluator = Callable[..., Evaluator]
 
 @pytest.fixture
 def workload(tmp_path: Path) -> Workload:
+    return make_workload(tmp_path)
+
+
+def make_workload(tmp_path: Path) -> Workload:
     """Two points with two search pairs each, and a held-out pair at the first."""
     folder = tmp_path / "model"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     path = folder / "toy.model"
     path.write_text("toy")
     tensors = (TensorSpec("x", "float32", ("n",)),), (TensorSpec("y", "float32", ("n",)),)

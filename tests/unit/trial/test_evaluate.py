@@ -2,6 +2,8 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -50,7 +52,7 @@ def test_a_good_route_is_built_judged_and_measured_at_every_point(
     assert judged == [("small", "a"), ("small", "b"), ("large", "a"), ("large", "b")]
     assert [item.point for item in trial.comparisons] == ["small", "large"]
     assert all(item.gain == pytest.approx(2.0) for item in trial.comparisons)
-    assert set(trial.seconds) == {"build", "validate", "measure", "total"}
+    assert set(trial.seconds) == {"build", "validate", "wait", "measure", "total"}
     assert trial.engine is not None
     assert files(folder) == {"route.txt", "child.log", "result.json", "engine/toy.json"}
     assert (folder / "route.txt").read_text() == "-latency_ms=1 -offset=0\n"
@@ -338,3 +340,39 @@ def test_a_baseline_that_does_not_work_is_one_verdict(
 ) -> None:
     with pytest.raises(ModelError, match=r"(the toy d|killed by SIGSEGV)"):
         make_evaluator(base).evaluate(route(latency_ms="1"), tmp_path / "1", RULE)
+
+
+STUDY = """
+import sys
+from pathlib import Path
+from conftest import make_workload
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
+folder = Path(sys.argv[1])
+evaluator = Evaluator(make_workload(folder), EvaluatorOptions("toy_backend:ToyBackend"), folder)
+evaluator.evaluate(BuildRoute(((sys.argv[2], "hang"),)), folder / "1", StopRule())
+"""
+
+
+@pytest.mark.parametrize("phase", ["build", "time"])
+def test_kill_9_in_mid_trial_leaves_no_process_and_no_half_result(
+    make_evaluator: MakeEvaluator, tmp_path: Path, phase: str
+) -> None:
+    make_evaluator()  # makes the references
+    environment = dict(os.environ, PYTHONPATH=str(Path(__file__).parent))
+    command = [sys.executable, "-c", STUDY, str(tmp_path), phase]
+    study = subprocess.Popen(command, env=environment)
+    started = "engine" if phase == "build" else "engine/toy.json"
+    while not (tmp_path / "1" / started).exists():
+        time.sleep(0.01)
+    # Two arms, each with its guard.
+    while len(family := psutil.Process(study.pid).children(recursive=True)) < 4:
+        time.sleep(0.01)
+    study.kill()
+    study.wait()
+    assert psutil.wait_procs(family, timeout=5)[1] == []
+    assert not (tmp_path / "1" / "result.json").exists()
+    after = make_evaluator().evaluate(route(latency_ms="1"), tmp_path / "1", RULE)
+    assert after.outcome is TrialOutcome.FEASIBLE
+    assert files(tmp_path / "1") == {"route.txt", "child.log", "result.json", "engine/toy.json"}
