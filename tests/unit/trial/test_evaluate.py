@@ -363,14 +363,16 @@ def test_kill_9_in_mid_trial_leaves_no_process_and_no_half_result(
     environment = dict(os.environ, PYTHONPATH=str(Path(__file__).parent))
     command = [sys.executable, "-c", STUDY, str(tmp_path), phase]
     study = subprocess.Popen(command, env=environment)
-    started = "engine" if phase == "build" else "engine/toy.json"
-    while not (tmp_path / "1" / started).exists():
-        time.sleep(0.01)
-    # Two arms, each with its guard.
-    while len(family := psutil.Process(study.pid).children(recursive=True)) < 4:
-        time.sleep(0.01)
-    study.kill()
-    study.wait()
+    try:
+        # Two arms, each with its guard, and one of them building or timing for ever.
+        started = tmp_path / "1" / ("engine" if phase == "build" else "engine/toy.json")
+        while not started.exists():
+            time.sleep(0.01)
+        while len(family := psutil.Process(study.pid).children(recursive=True)) < 4:
+            time.sleep(0.01)
+    finally:
+        study.kill()
+        study.wait()
     assert psutil.wait_procs(family, timeout=5)[1] == []
     assert not (tmp_path / "1" / "result.json").exists()
     after = make_evaluator().evaluate(route(latency_ms="1"), tmp_path / "1", RULE)
