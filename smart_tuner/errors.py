@@ -7,6 +7,7 @@
   x EnvironmentNotFit   3  this machine lacks something: a backend, memory, a writable folder
     + BackendNotFound   3  no such backend is installed
     + StudyBusy         3  another process works in this study folder
+  x SearchExhausted     .  nothing is left to propose; ends the search, not the study
   x TrialError          .  one route could not be evaluated; ``trial`` turns it into an outcome
     + BuildError        .  the engine did not build
     + NotApplied        .  the compiler did not take the route
@@ -50,6 +51,10 @@ class BackendNotFound(EnvironmentNotFit):
 
 class StudyBusy(EnvironmentNotFit):
     """Another process works in this study folder."""
+
+
+class SearchExhausted(SmartTunerError):  # noqa: N818
+    """Every route that a sampler would propose has been tried or is being tried."""
 
 
 class TrialError(SmartTunerError):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 __all__ = ["DecodeError"]

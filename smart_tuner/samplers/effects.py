@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -11,7 +11,7 @@ import numpy as np
 from optuna.samplers import BaseSampler, RandomSampler
 from typing_extensions import override
 
-from smart_tuner.samplers.exhausted import SearchExhausted
+from smart_tuner.errors import SearchExhausted
 from smart_tuner.samplers.route_space import RouteSpace
 from smart_tuner.samplers.trial_view import view_trials
 from smart_tuner.storages.keys import PROPOSAL

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from smart_tuner.samplers.exhausted import SearchExhausted
+from smart_tuner.errors import SearchExhausted
 from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
 from smart_tuner.samplers.route_space import replace
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.errors import SearchExhausted
 from smart_tuner.measure.stop_rule import StopRule
-from smart_tuner.samplers.exhausted import SearchExhausted
 from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_trials
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of

@@ -20,10 +20,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import BaseSampler
 from optuna.trial import TrialState, create_trial
 
-from smart_tuner.errors import SmartTunerError
+from smart_tuner.errors import SearchExhausted, SmartTunerError
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.samplers.exhausted import SearchExhausted
 from smart_tuner.storages.ask import ask_trial, route_of
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial

@@ -8,10 +8,9 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from smart_tuner.errors import UserInputError
+from smart_tuner.errors import SearchExhausted, UserInputError
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.samplers import registry
-from smart_tuner.samplers.exhausted import SearchExhausted
 from smart_tuner.samplers.registry import make_sampler, sampler_names
 from smart_tuner.storages.ask import ask_trial, enqueue, route_of
 from smart_tuner.storages.history import best_feasible, finished_trials
