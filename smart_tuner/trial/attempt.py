@@ -200,7 +200,7 @@ class Attempt:
     def _note_changed(self, losses: tuple[OutputLoss, ...]) -> None:
         if outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE:
             self._progress.message = f"outputs changed while timing: {describe_losses(losses)}"
-        self._progress.losses += losses
+            self._progress.losses += losses
 
     def _rule(self) -> StopRule:
         """A route that is too far off gets the shortest measurement: its latency only guides."""

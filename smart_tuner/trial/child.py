@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ class Worker:
 
     def __init__(self) -> None:
         """Wait for ``start``."""
+        self._judge = _clean_thread()
         self._loaded = ExitStack()
         self._backend: Backend | None = None
         self._runner: EngineRunner | None = None
@@ -94,11 +96,12 @@ class Worker:
 
     def repeat(self, inputs: str, outputs: str) -> list[str]:
         """Run on a tensor file and say how the outputs differ from earlier ones."""
-        return list(differences(load_tensors(Path(outputs)), self._run(inputs)))
+        earlier, now = load_tensors(Path(outputs)), self._run(inputs)
+        return list(self._judge.submit(differences, earlier, now).result())
 
     def validate(self, inputs: str, **judged: Any) -> Any:
         """Run on a tensor file and return the losses against the reference outputs."""
-        return _losses(self._run(inputs), **judged)
+        return self._judge.submit(_losses, self._run(inputs), **judged).result()
 
     def time(self, inputs: str, iterations: int) -> Any:
         """Time a block on a tensor file and return milliseconds."""
@@ -109,7 +112,7 @@ class Worker:
 
     def check(self, **judged: Any) -> Any:
         """Return the losses of what the last run, timed or not, left behind."""
-        return _losses(self._require_runner().outputs(), **judged)
+        return self._judge.submit(_losses, self._require_runner().outputs(), **judged).result()
 
     def _run(self, inputs: str) -> Tensors:
         runner = self._require_runner()
@@ -129,6 +132,17 @@ class Worker:
             msg = "No engine is loaded."
             raise RunError(msg)
         return self._runner
+
+
+def _clean_thread() -> ThreadPoolExecutor:
+    """A thread whose floating-point state no backend has touched, to judge outputs in.
+
+    A runtime may make its calling thread flush denormals to zero; there, a wrong zero would equal
+    the tiny reference. Threads inherit that state when they start, so this one starts first.
+    """
+    executor = ThreadPoolExecutor(max_workers=1)
+    executor.submit(float).result()
+    return executor
 
 
 def _losses(
