@@ -194,11 +194,19 @@ class Attempt:
             comparisons.append(with_load_note(comparison, meter))
             changed = arm.check(point)
             if describe_losses(changed) and not self._progress.message:
-                self._note_changed(changed)
+                self._note_changed(changed, guarded(self._baseline.arm, point).check(point))
         self._progress.comparisons = tuple(comparisons)
 
-    def _note_changed(self, losses: tuple[OutputLoss, ...]) -> None:
-        if outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE:
+    def _note_changed(
+        self, losses: tuple[OutputLoss, ...], baseline_losses: tuple[OutputLoss, ...]
+    ) -> None:
+        """Blame the candidate, unless the baseline's outputs change from run to run as well.
+
+        A model with a seeded random node repeats its first runs in fresh processes, which is
+        what routes are judged by, but no later run.
+        """
+        is_news = outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE
+        if is_news and not describe_losses(baseline_losses):
             self._progress.message = f"outputs changed while timing: {describe_losses(losses)}"
             self._progress.losses += losses
 

@@ -172,6 +172,17 @@ class GuardedBaseline:
         except TrialError as error:
             raise BaselineFailed(str(error)) from error
 
+    def check(self, point: WorkloadPoint) -> tuple[OutputLoss, ...]:
+        """Return the losses of what the last timed run left behind.
+
+        Raises:
+            BaselineFailed: The baseline did not run.
+        """
+        try:
+            return self.baseline.arm.check(point)
+        except TrialError as error:
+            raise BaselineFailed(str(error)) from error
+
 
 def guarded(arm: RemoteArm, point: WorkloadPoint) -> GuardedBaseline:
     """Return the baseline's arm on one point."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import ModelError, TrialError
+from smart_tuner.model.shapes import format_shapes
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.baseline import build_request
 
@@ -44,10 +45,26 @@ def make_references(workload: Workload, options: EvaluatorOptions, folder: Path)
     try:
         _write_outputs(request, workdir, options, missing)
     except (TrialError, ModelError) as error:
-        msg = f"No reference outputs can be made: {error}"
+        msg = f"No reference outputs can be made: {error}{_sizes_hint(workload)}"
         raise ModelError(msg) from error
     finally:
         shutil.rmtree(workdir, ignore_errors=True)
+
+
+def _sizes_hint(workload: Workload) -> str:
+    """The sizes in use, where the model leaves them open: other ones may work."""
+    open_names = {
+        spec.name
+        for spec in workload.model.inputs
+        if spec.shape is None or not all(isinstance(size, int) for size in spec.shape)
+    }
+    if not open_names:
+        return ""
+    used = "; ".join(
+        format_shapes({name: point.shapes[name] for name in point.shapes if name in open_names})
+        for point in workload.points
+    )
+    return f" (sizes in use: {used}; give --shapes if the model needs others)"
 
 
 def _write_outputs(

@@ -52,4 +52,4 @@ def _difference(name: str, first: Array, second: Array | None) -> str:
 
 
 def _share(name: str, share: float, size: str = "") -> str:
-    return f"output {name!r} differs in {share:.3g} of its elements{size}" if share else ""
+    return f"output {name!r} differs in {100 * share:.3g} % of its elements{size}" if share else ""

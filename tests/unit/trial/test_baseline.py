@@ -75,7 +75,7 @@ def test_a_random_model_is_told_with_the_output_and_the_size(
     assert not report.repeatable
     assert len(report.notes) == 4
     assert report.notes[0].startswith(
-        "Point 'small', same inputs twice in one session: output 'y' differs in 1 of its elements"
+        "Point 'small', same inputs twice in one session: output 'y' differs in 100 % of its elements"
     )
     assert "in a fresh process" in report.notes[1]
 

@@ -196,6 +196,15 @@ def test_outputs_that_change_while_timing_are_infeasible(
     assert len(trial.comparisons) == 2
 
 
+def test_a_model_whose_later_runs_differ_under_the_baseline_too_is_judged_by_its_first(
+    make_evaluator: MakeEvaluator, tmp_path: Path
+) -> None:
+    evaluator = make_evaluator({"time": "change"})
+    trial = evaluator.evaluate(route(latency_ms="1"), tmp_path / "1", RULE)
+    assert trial.outcome is TrialOutcome.FEASIBLE
+    assert not trial.message
+
+
 def test_a_baseline_that_dies_while_measured_is_started_again(
     make_evaluator: MakeEvaluator, tmp_path: Path
 ) -> None:

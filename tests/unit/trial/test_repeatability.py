@@ -31,10 +31,10 @@ def test_nans_of_other_bits_are_equal() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "line"),
     [
-        (np.array([1, 2.0]), np.array([1, 2.5]), "differs in 0.5 of its elements, by up to 0.5"),
-        (np.array([1, 2.0]), np.array([1, np.nan]), "differs in 0.5 of its elements"),
-        (np.array([2**53 + 1]), np.array([2**53]), "differs in 1 of its elements"),
-        (np.array(["a"], object), np.array(["b"], object), "differs in 1 of its elements"),
+        (np.array([1, 2.0]), np.array([1, 2.5]), "differs in 50 % of its elements, by up to 0.5"),
+        (np.array([1, 2.0]), np.array([1, np.nan]), "differs in 50 % of its elements"),
+        (np.array([2**53 + 1]), np.array([2**53]), "differs in 100 % of its elements"),
+        (np.array(["a"], object), np.array(["b"], object), "differs in 100 % of its elements"),
         (np.zeros(2), np.zeros(3), "had shape (3,) where it had before (2,)"),
         (np.zeros(2), np.zeros(2, np.float32), "had type float32 where it had before float64"),
     ],
