@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
@@ -22,15 +24,29 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_DURATION = re.compile(rf"(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?")
+_SECONDS = re.compile(_NUMBER)
+_SIZE = re.compile(rf"{_NUMBER}\s*(?:([KMGT])(?:iB|B)?|B)?", re.IGNORECASE)
+_UNLIMITED = "inf"
 
 
 def parse_duration(value: object) -> object:
-    """Turn ``10m``, ``1h30m``, ``90s`` or ``90`` into seconds; other types pass through."""
+    """Turn ``10m``, ``1h30m``, ``90s``, ``90`` or ``inf`` into seconds; other types pass through.
+
+    Raises:
+        ValueError: The text is none of these.
+    """
+    if isinstance(value, bool):
+        msg = "a duration is a number of seconds or text; write 90s, 10m, 2h or 1h30m"
+        raise ValueError(msg)  # noqa: TRY004, pydantic turns only this into its own error
     if not isinstance(value, str):
         return value
     text = value.strip().lower()
+    if text == _UNLIMITED:
+        return math.inf
+    if _SECONDS.fullmatch(text):
+        return float(text)
     match = _DURATION.fullmatch(text)
     if not text or match is None:
         msg = f"{value!r} is not a duration; write 90s, 10m, 2h or 1h30m"
@@ -39,15 +55,28 @@ def parse_duration(value: object) -> object:
     return hours * 3600 + minutes * 60 + seconds
 
 
+def format_duration(seconds: float) -> str:
+    """Write seconds so that ``parse_duration`` reads the same number."""
+    if math.isinf(seconds):
+        return _UNLIMITED
+    text = f"{seconds:f}" if float(f"{seconds:f}") == seconds else f"{seconds:.20f}"
+    return f"{text.rstrip('0').rstrip('.')}s"
+
+
 def parse_size(value: object) -> object:
-    """Turn ``4G``, ``512M`` or ``1000000`` into bytes; other types pass through."""
+    """Turn ``4G``, ``512M`` or ``1000000`` into bytes; other types pass through.
+
+    Raises:
+        ValueError: The text is none of these.
+    """
     if not isinstance(value, str):
         return value
     match = _SIZE.fullmatch(value.strip())
-    if match is None:
+    size = float(match[1]) * 1024 ** "_KMGT".find((match[2] or "_").upper()) if match else math.inf
+    if math.isinf(size):
         msg = f"{value!r} is not a size; write 512M or 4G"
         raise ValueError(msg)
-    return int(float(match[1]) * 1024 ** "_KMGT".find(match[2].upper() or "_"))
+    return int(size)
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration)]
@@ -55,6 +84,10 @@ Size = Annotated[int, BeforeValidator(parse_size)]
 Texts = tuple[str, ...]
 
 _DURATIONS = frozenset({"budget", "trial_timeout"})
+_LISTS = (
+    *("epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
+    *("only", "freeze", "ask", "values"),
+)
 
 
 class StudySettings(BaseModel):
@@ -64,7 +97,9 @@ class StudySettings(BaseModel):
     line and ``min_gain`` in a TOML file.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=True, ser_json_inf_nan="constants"
+    )
 
     model: Path = Field(description="The ONNX model to tune.")
     study: Path | None = Field(
@@ -81,7 +116,7 @@ class StudySettings(BaseModel):
     trials: int | None = Field(None, ge=1, description="Limit on the number of trials.")
     sampler: str = Field("default", description="Which search proposes routes.")
     seed: int | None = Field(
-        None, ge=0, description="Seed of everything random; drawn if missing."
+        None, ge=0, lt=1 << 63, description="Seed of everything random; drawn if missing."
     )
     metric: str | None = Field(
         None, description="Accuracy loss: l0, l1, l2, linf, cos, or module:function. [default: l0]"
@@ -126,6 +161,15 @@ class StudySettings(BaseModel):
         None, gt=0, description="Memory of one child process, as 512M or 4G."
     )
 
+    @field_validator(*_LISTS, mode="before")
+    @classmethod
+    def _as_texts(cls, value: object) -> object:
+        """Take one value for a list of one, and numbers for their text: ``epsilon = 0.01``."""
+        items = [value] if isinstance(value, str | float | int) else value
+        if not isinstance(items, list | tuple):
+            return value
+        return tuple(str(item) if isinstance(item, float | int) else item for item in items)
+
     @model_validator(mode="after")
     def _check_together(self) -> StudySettings:
         if self.epsilon and self.metric is None:
@@ -137,8 +181,12 @@ class StudySettings(BaseModel):
         if self.budget == 0:
             msg = "the budget is zero: give --budget 10m, and --trials N to also limit the count"
             raise ValueError(msg)
-        if self.workload and (self.shapes or self.inputs or self.outputs):
-            msg = "--workload names shapes and inputs itself: leave out --shapes, --inputs, --outputs"
+        said = (self.shapes, self.inputs, self.outputs, self.held_out, self.input_range)
+        if self.workload and any(said):
+            msg = (
+                "--workload says all about inputs itself: leave out --shapes, --inputs, "
+                "--outputs, --held-out and --input-range"
+            )
             raise ValueError(msg)
         if self.outputs and not self.inputs:
             msg = "--outputs needs the --inputs that they belong to"
@@ -196,9 +244,8 @@ def command_line(values: Mapping[str, Any], folder: Path) -> list[str]:
         if isinstance(value, bool):
             words.append(flag)
             continue
-        unit = "s" if name in _DURATIONS else ""
+        if name in _DURATIONS:
+            value = format_duration(float(value))
         # Joined with "=": a value may begin with a dash.
-        words += [
-            f"{flag}={item}{unit}" for item in (value if isinstance(value, list) else [value])
-        ]
+        words += [f"{flag}={item}" for item in (value if isinstance(value, list) else [value])]
     return words
