@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from smart_tuner.errors import ModelError
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.study.statistics import gain_over_builds
 from smart_tuner.trial.evaluate import Evaluator
@@ -25,7 +26,8 @@ def bare_gain(session: Session, confirmed: Confirmed, builder: FreshBuilder) -> 
     know what base and route give together.
 
     Returns:
-        ``None`` if the base sets no knob, or there is no time left.
+        ``None`` if the base sets no knob, there is no time left, or the model does not build
+        without the base.
     """
     knobs = session.plan.database
     turned = {name: value for name, value in session.plan.base.items() if name in knobs}
@@ -34,10 +36,12 @@ def bare_gain(session: Session, confirmed: Confirmed, builder: FreshBuilder) -> 
     rest = {name: value for name, value in session.plan.base.items() if name not in turned}
     route = BuildRoute(tuple(sorted({**turned, **confirmed.route.values}.items())))
     options = dataclasses.replace(session.plan.options_with(session.constraint), base=rest)
-    with Evaluator(session.workload, options, session.folder.engines / "bare") as evaluator:
-        bare = dataclasses.replace(
-            builder, evaluator=evaluator, folder=session.folder.engines / "bare" / "trials"
-        )
-        measured = [bare.measure(route, "bare default") for _ in range(ROUNDS)]
+    place = builder.folder / "bare"
+    with Evaluator(session.workload, options, place) as evaluator:
+        bare = dataclasses.replace(builder, evaluator=evaluator, folder=place)
+        try:
+            measured = [bare.measure(route, "bare default") for _ in range(ROUNDS)]
+        except ModelError:
+            return None
     ratios = [fresh.log_ratio for fresh in measured if fresh]
     return gain_over_builds(ratios) if ratios else None

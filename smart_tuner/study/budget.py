@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FINALIST_SHARE = 0.3
 """Share of the time that the search leaves for finalists. Five fresh builds a side, three
@@ -12,6 +16,16 @@ candidates and the reset of useless knobs cost about forty trials of the search.
 
 FINALIST_SECONDS = (15.0, 240.0)
 """What that share is at least (if the budget has twice as much) and at most."""
+
+LEAST_ROUNDS = 4
+"""Fresh measurements that finalists need at least: one finalist, one reset, two to report."""
+
+BUILDS_A_ROUND = 2
+"""A fresh measurement builds both arms; each costs about what a trial does."""
+
+LEAST_TRIAL_SECONDS = 20.0
+"""A trial is not given a shorter deadline than this because the search ends, if the budget as a
+whole allows it."""
 
 
 @dataclass(slots=True)
@@ -42,25 +56,45 @@ class Budget:
 
     @property
     def finalist_seconds(self) -> float:
-        """Seconds that are kept back for finalists."""
+        """The finalists' share of the budget."""
         low, high = FINALIST_SECONDS
         return max(min(FINALIST_SHARE * self.seconds, high), min(low, self.seconds / 2))
 
-    @property
-    def search_left(self) -> float:
-        """Seconds left for the search."""
-        return max(0.0, self.left - self.finalist_seconds)
+    def search_left(self, trial_seconds: Sequence[float]) -> float:
+        """Seconds left for the search.
 
-    def allows_another(self, done: int, trial_seconds: list[float]) -> bool:
+        Where builds are slow, finalists are left more than their share, up to half of the budget.
+
+        Args:
+            trial_seconds: What finished trials took.
+        """
+        needed = LEAST_ROUNDS * BUILDS_A_ROUND * _typical(trial_seconds)
+        kept = max(self.finalist_seconds, min(needed, self.seconds / 2))
+        return max(0.0, self.left - kept)
+
+    def trial_deadline(self, trial_seconds: Sequence[float], longest: float) -> float:
+        """Seconds that the next trial may take, so that the budget is not overrun by it.
+
+        Args:
+            trial_seconds: What finished trials took.
+            longest: What any trial may take.
+        """
+        least = min(LEAST_TRIAL_SECONDS, self.left)
+        return min(longest, max(least, self.search_left(trial_seconds)))
+
+    def allows_another(self, trial_seconds: Sequence[float]) -> bool:
         """Whether one more trial fits.
 
         Args:
-            done: Trials done so far.
             trial_seconds: What finished trials took. The next one is taken to last as long as
                 the median of the latest ones and a half more, so that the budget is not overrun
                 by a trial that could have been foreseen.
         """
-        if self.trials is not None and done >= self.trials:
+        if self.trials is not None and len(trial_seconds) >= self.trials:
             return False
-        expected = 1.5 * median(trial_seconds[-20:]) if trial_seconds else 0.0
-        return self.search_left > expected
+        return self.search_left(trial_seconds) > 1.5 * _typical(trial_seconds)
+
+
+def _typical(trial_seconds: Sequence[float]) -> float:
+    """What a trial takes nowadays; 0 as long as nobody knows."""
+    return median(trial_seconds[-20:]) if trial_seconds else 0.0

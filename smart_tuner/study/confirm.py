@@ -22,7 +22,6 @@ from smart_tuner.study.statistics import Gain, gain_over_builds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from smart_tuner.engine.build import Engine
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.fresh import Fresh, FreshBuilder
@@ -36,35 +35,45 @@ class Confirmed:
     """A route that was rebuilt and measured on samples that did not choose it.
 
     Attributes:
-        route: The route, cut down to the knobs that pay.
-        engine: The engine that ships if the route does.
+        shipped: The first of the fresh measurements behind the gain; its engine ships if the
+            route does.
         route_gain: Over fresh builds of both arms.
         engine_gain: Of this engine file over the fastest baseline build.
         sustained_gain: In long blocks, if there was time.
         indicative: Fewer than five builds a side.
         worst_point: Gain at the workload point that gained least.
-        last: The last fresh measurement, with its losses.
+        failures: Fresh builds that failed or broke epsilon, the one for long blocks included.
     """
 
-    route: BuildRoute
-    engine: Engine
+    shipped: Fresh
     route_gain: Gain
     engine_gain: Gain
     sustained_gain: Gain | None
     indicative: bool
     worst_point: tuple[str, float]
-    last: Fresh
+    failures: int = 0
+
+    @property
+    def route(self) -> BuildRoute:
+        """The route, cut down to the knobs that pay."""
+        return self.shipped.route
+
+    @property
+    def deciding_gain(self) -> Gain:
+        """The route gain, unless long blocks contradict it; then theirs."""
+        sustained = self.sustained_gain
+        if sustained and sustained.value < self.route_gain.low:
+            return sustained
+        return self.route_gain
+
+    def regresses(self, max_regression: float) -> bool:
+        """Whether one workload point pays too much for the others."""
+        return self.worst_point[1] < 1 / (1 + max_regression)
 
     def ships(self, min_gain: float, max_regression: float) -> bool:
-        """Whether the gain is proven, under sustained load too, and no point pays for it.
-
-        The route gain decides, unless long blocks contradict it; then they do.
-        """
-        deciding = self.route_gain
-        sustained = self.sustained_gain
-        if sustained and sustained.value < deciding.low:
-            deciding = sustained
-        return deciding.low >= min_gain and self.worst_point[1] >= 1 / (1 + max_regression)
+        """Whether the gain is proven, no build failed, and no point pays for it."""
+        is_proven = self.deciding_gain.low >= min_gain
+        return is_proven and not self.failures and not self.regresses(max_regression)
 
 
 def confirm(
@@ -91,18 +100,20 @@ def confirm(
     builder.listener(PhaseStarted("reset", "Resetting knobs that do not pay"))
     best = without_idle_knobs(best, builder)
     builder.listener(PhaseStarted("report", "Measuring fresh builds of winner and default"))
-    rounds = report_rounds(best.route, builder)
+    measured = report_rounds(best.route, builder)
+    rounds = tuple(fresh for fresh in measured if fresh)
     if not rounds:
         return None
+    lasts = _affords_sustained(builder)
+    sustained = _measure_sustained(best.route, builder) if lasts else None
     return Confirmed(
-        route=best.route,
-        engine=rounds[0].engine,
+        shipped=rounds[0],
         route_gain=gain_over_builds([fresh.log_ratio for fresh in rounds]),
         engine_gain=_engine_gain(rounds, builder.weights),
-        sustained_gain=_sustained_gain(best.route, builder),
+        sustained_gain=_sustained_gain(sustained, builder.weights) if sustained else None,
         indicative=len(rounds) < REPORT_ROUNDS,
         worst_point=_worst_point(rounds),
-        last=rounds[-1],
+        failures=measured.count(None) + (lasts and sustained is None),
     )
 
 
@@ -124,23 +135,31 @@ def _engine_gain(rounds: tuple[Fresh, ...], weights: Mapping[str, float]) -> Gai
     return Gain.from_log_ratio(log_ratio, half_width, pairs)
 
 
-def _sustained_gain(route: BuildRoute, builder: FreshBuilder) -> Gain | None:
-    """Compare in blocks of ten seconds, where power and heat limits show."""
+def _affords_sustained(builder: FreshBuilder) -> bool:
     points = len(builder.weights)
     needed = points * SUSTAINED_PAIRS * 2 * SUSTAINED_BLOCK_SECONDS + builder.round_seconds
-    if builder.budget.left < needed:
-        return None
+    return builder.budget.left >= needed
+
+
+def _measure_sustained(route: BuildRoute, builder: FreshBuilder) -> Fresh | None:
+    """Compare in blocks of ten seconds, where power and heat limits show."""
     rule = StopRule.fixed(SUSTAINED_PAIRS, block_seconds=SUSTAINED_BLOCK_SECONDS)
-    fresh = replace(builder, rule=rule).measure(route, "sustained")
-    if fresh is None or fresh.trial.unchanged:
-        return None
-    pairs = zip(*(comparison.log_ratios for comparison in fresh.trial.comparisons), strict=True)
-    weights = [builder.weights[comparison.point] for comparison in fresh.trial.comparisons]
-    means = [
-        sum(weight * ratio for weight, ratio in zip(weights, pair, strict=True)) / sum(weights)
-        for pair in pairs
-    ]
-    return gain_over_builds(means)
+    return replace(builder, rule=rule).measure(route, "sustained")
+
+
+def _sustained_gain(fresh: Fresh, weights: Mapping[str, float]) -> Gain:
+    """Gain over pairs of long blocks, the points weighted."""
+    if fresh.trial.unchanged:
+        return Gain(1.0, 1.0, 1.0, SUSTAINED_PAIRS)
+    comparisons = fresh.trial.comparisons
+    shares = [weights[comparison.point] for comparison in comparisons]
+    pairs = zip(*(comparison.log_ratios for comparison in comparisons), strict=True)
+    return gain_over_builds(
+        [
+            sum(share * ratio for share, ratio in zip(shares, pair, strict=True)) / sum(shares)
+            for pair in pairs
+        ]
+    )
 
 
 def _worst_point(rounds: tuple[Fresh, ...]) -> tuple[str, float]:

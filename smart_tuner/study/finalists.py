@@ -34,7 +34,8 @@ def shortlist(
     """Routes worth building again, the best first.
 
     Ranked by the upper bound of the latency's interval, since the fastest of many noisy figures
-    is mostly the luckiest; one route an engine; only such as may reach the smallest gain.
+    is mostly the luckiest; the shortest route of each engine; only such as may reach the
+    smallest gain.
 
     Args:
         records: Finished trials.
@@ -47,12 +48,16 @@ def shortlist(
             continue
         half_width = record.half_width or 0.0
         log_ratio = math.log(record.value_ms / baseline_ms)
-        if len(record.route) and -log_ratio + half_width >= math.log(min_gain):
+        is_other = len(record.route) > 0 and not record.unchanged
+        if is_other and -log_ratio + half_width >= math.log(min_gain):
             ranked.append((log_ratio + half_width, record))
     ranked.sort(key=lambda pair: (pair[0], pair[1].number))
     by_engine: dict[str, BuildRoute] = {}
     for _, record in ranked:
-        by_engine.setdefault(record.fingerprint or str(record.route), record.route)
+        engine = record.fingerprint or str(record.route)
+        route = by_engine.setdefault(engine, record.route)
+        if len(record.route) < len(route):
+            by_engine[engine] = record.route
     return tuple(by_engine.values())[:SHORTLIST]
 
 
@@ -114,10 +119,13 @@ def _is_as_fast(shorter: Fresh, longer: Fresh) -> bool:
     return shorter.log_ratio - longer.log_ratio <= TOLERANCE
 
 
-def report_rounds(route: BuildRoute, builder: FreshBuilder) -> tuple[Fresh, ...]:
+def report_rounds(route: BuildRoute, builder: FreshBuilder) -> tuple[Fresh | None, ...]:
     """Build the winner and the baseline several times more; only these figures are reported.
 
     The number of rounds is fixed before the first one, by the time that is left.
+
+    Returns:
+        One entry a round; ``None`` where the route failed or broke epsilon.
     """
     affordable = (
         int(builder.budget.left / builder.round_seconds)
@@ -125,5 +133,4 @@ def report_rounds(route: BuildRoute, builder: FreshBuilder) -> tuple[Fresh, ...]
         else REPORT_ROUNDS
     )
     rounds = max(2, min(REPORT_ROUNDS, affordable))
-    measured = [builder.measure(route, "report") for _ in range(rounds)]
-    return tuple(fresh for fresh in measured if fresh)
+    return tuple(builder.measure(route, "report") for _ in range(rounds))

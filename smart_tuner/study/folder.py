@@ -9,15 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
 from smart_tuner.model.files import whole_file
 from smart_tuner.model.toml import read_toml
-from smart_tuner.study.settings import SCHEMA_VERSION
+from smart_tuner.study.settings import SCHEMA_VERSION, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+LOCK = ".lock"
+BEGUN = frozenset({LOCK, "references", "engines", "platform.json", "study.toml.partial"})
+"""What a start that was killed may leave before there is a ``study.toml``."""
+
+
+class _Document(BaseModel):
+    """What every ``study.toml`` holds; further keys are kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    seed: NonNegativeInt
+    settings: dict[str, Any]
+    identity: dict[str, str]
+    space: dict[str, list[str]]
+    accuracy: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +101,21 @@ class StudyFolder:
         """Whether a study was started here."""
         return self.settings_file.is_file()
 
-    def create(self) -> None:
-        """Make the folder.
+    def create(self) -> tuple[Path, ...]:
+        """Make the folder, and those above it that are missing.
+
+        Returns:
+            The folders that were made, the innermost first.
 
         Raises:
             EnvironmentNotFit: It cannot be made or written to.
             UserInputError: Something that is not a study is in the way.
         """
-        if self.root.is_dir() and not self.exists and not _is_ours(self.root):
-            msg = f"{self.root} holds files but no study: name another folder with --study."
-            raise UserInputError(msg)
         try:
+            missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
+            if self.root.is_dir() and not self.exists and not _is_free(self.root):
+                msg = f"{self.root} holds files but no study: name another folder with --study."
+                raise UserInputError(msg)
             self.root.mkdir(parents=True, exist_ok=True)
             probe = self.root / ".writable"
             probe.touch()
@@ -104,12 +125,40 @@ class StudyFolder:
                 f"Cannot write to {self.root}: {error.strerror}. Name another folder with --study."
             )
             raise EnvironmentNotFit(msg) from None
+        return tuple(missing)
+
+    def discard(self, made: tuple[Path, ...]) -> None:
+        """Remove what a study that could not start has made; call it with the folder held.
+
+        Args:
+            made: What ``create`` returned.
+        """
+        for name in BEGUN - {LOCK}:
+            path = self.root / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        (self.root / LOCK).unlink(missing_ok=True)
+        for path in made:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder that is gone afterwards; after a kill, when the next session starts."""
+        place = self.root / "scratch.partial"
+        place.mkdir()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
     def remove_leftovers(self) -> None:
         """Delete files that a killed process was in the middle of writing."""
-        for pattern in ("*.partial", "references/**/*.partial"):
-            for path in self.root.glob(pattern):
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for path in tuple(self.root.rglob("*.partial")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def remove_engines(self) -> None:
+        """Delete the builds of earlier sessions: each session makes its own."""
+        shutil.rmtree(self.engines, ignore_errors=True)
 
     def remove_winner(self) -> None:
         """Delete what an earlier verdict shipped."""
@@ -122,7 +171,7 @@ class StudyFolder:
         Raises:
             StudyBusy: Another process holds it.
         """
-        lock = FileLock(self.root / ".lock", timeout=0)
+        lock = FileLock(self.root / LOCK, timeout=0)
         try:
             lock.acquire()
         except Timeout:
@@ -161,12 +210,18 @@ class StudyFolder:
                 f"{SCHEMA_VERSION}): upgrade smart_tuner."
             )
             raise UserInputError(msg)
+        try:
+            _Document.model_validate(document)
+        except ValidationError as error:
+            msg = f"{self.settings_file} is damaged ({describe(error)}): restore it, or start elsewhere."
+            raise UserInputError(msg) from None
         return document
 
 
-def _is_ours(root: Path) -> bool:
-    """Whether a folder without study.toml is empty or was left by a start that failed."""
-    return {entry.name for entry in root.iterdir()} <= {".lock", "references", "engines"}
+def _is_free(root: Path) -> bool:
+    """Whether a folder without study.toml is empty or was left by a start that was killed."""
+    names = {entry.name for entry in root.iterdir()}
+    return not names or (LOCK in names and names <= BEGUN)
 
 
 def _without_none(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -119,10 +118,6 @@ class FreshBuilder:
         if trial.unchanged:
             return Fresh(trial.route, 0.0, 0.0, trial)
         return Fresh(trial.route, *combine(trial.comparisons, self.weights), trial)
-
-    def clear(self) -> None:
-        """Delete builds that earlier sessions left; they are never counted twice."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def fixed_rule(baseline_ms: float, seconds: float) -> StopRule:

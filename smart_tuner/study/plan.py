@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import tempfile
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from smart_tuner.model.shapes import parse_shapes
 from smart_tuner.model.synthetic import parse_ranges
 from smart_tuner.route.expression import parse_expression
 from smart_tuner.study.base import read_base, rebase
-from smart_tuner.study.identity import Identity, platform_identity
+from smart_tuner.study.identity import KNOB_DATABASE
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.validate.constraint import AccuracyConstraint, parse_epsilons
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.database import KnobDatabase
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.study.identity import Identity
     from smart_tuner.study.settings import StudySettings
 
 AUTO = "auto"
@@ -48,7 +47,6 @@ class Plan:
         database: All knobs, with the base's values as defaults.
         space: The knobs that are searched.
         base: The user's production configuration.
-        platform: Where this runs.
         notes: What the user should hear.
     """
 
@@ -57,7 +55,6 @@ class Plan:
     database: KnobDatabase
     space: SearchSpace
     base: Mapping[str, str]
-    platform: Platform
     notes: tuple[str, ...]
 
     @property
@@ -93,19 +90,19 @@ class Plan:
 
     @property
     def identity(self) -> Identity:
-        """What a resume must match, the inputs left out."""
-        settings = self.settings
+        """What a resume must match; inputs, knobs and platform are compared elsewhere."""
+        constraint = requested_constraint(self.settings)
+        limits = {"": constraint.epsilon, **constraint.per_output}
+        epsilon = " ".join(f"{name}:{limit!r}".lstrip(":") for name, limit in limits.items())
         return {
-            "backend": settings.backend,
+            "backend": self.settings.backend,
             "model": self.model.sha256,
-            "base": json.dumps(self.base, sort_keys=True),
-            "knobs": _space_digest(self.space),
-            "knob database": database_digest(self.database),
-            "metric": settings.metric or "default",
-            "epsilon": " ".join(settings.epsilon) or "default",
-            "tolerances": f"rtol {settings.rtol:g}, atol {settings.atol:g}",
-            "reference outputs": settings.reference,
-            **platform_identity(self.platform),
+            KNOB_DATABASE: database_digest(self.database),
+            "metric": constraint.metric,
+            "epsilon": AUTO if AUTO in self.settings.epsilon else epsilon,
+            "tolerances": f"rtol {constraint.rtol!r}, atol {constraint.atol!r}",
+            "reference outputs": self.settings.reference,
+            **{f"base {name}": value for name, value in self.base.items()},
         }
 
 
@@ -130,23 +127,26 @@ def make_plan(settings: StudySettings) -> Plan:
         database=database,
         space=space,
         base=base,
-        platform=query_platform(settings.backend),
         notes=(*model.notes, f"{found}; left out: {left}." if left else f"{found}."),
     )
     plan.inputs(seed=0)  # refuses malformed shapes and ranges now
     return plan
 
 
-def query_platform(backend: str) -> Platform:
+def query_platform(backend: str, place: Path | None = None) -> Platform:
     """Ask a backend, in a process of its own, what it runs on.
+
+    Args:
+        backend: Name of an installed backend, or ``module:Class``.
+        place: Folder for the log of that process; a temporary one by default.
 
     Raises:
         EnvironmentNotFit: The backend is missing or cannot work here.
     """
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        RemoteArm(EvaluatorOptions(backend), Path(folder) / "platform.log") as arm,
-    ):
+    if place is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return query_platform(backend, Path(folder))
+    with RemoteArm(EvaluatorOptions(backend), place / "platform.log") as arm:
         return arm.platform()
 
 
@@ -184,11 +184,6 @@ def _space_options(settings: StudySettings, database: KnobDatabase) -> SpaceOpti
         values=given,
         include_idle=settings.all_knobs,
     )
-
-
-def _space_digest(space: SearchSpace) -> str:
-    text = json.dumps({knob.name: knob.choices for knob in space.knobs})
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _habits(settings: StudySettings) -> Mapping[str, tuple[str, ...]]:

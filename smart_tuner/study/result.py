@@ -33,11 +33,12 @@ class TuneResult:
 
     Attributes:
         verdict: ``WINNER``: a route ships. ``DEFAULT_IS_BEST``: none beat the default by the
-            smallest gain asked for. ``UNDECIDED``: the budget ended before finalists were
-            confirmed.
+            smallest gain asked for. ``UNDECIDED``: the budget ended before any route besides
+            the default was tried.
         sentence: The verdict in one sentence.
         route: Canonical text of the shipped route; empty for the default.
         min_gain: The smallest gain that ships.
+        max_regression: The largest slow-down at one workload point that ships.
         route_gain: Gain over fresh builds of both arms; ``None`` if nothing was confirmed.
         engine_gain: Gain of the very file that ships over the fastest baseline build.
         sustained_gain: Gain in long blocks under sustained load, if there was time for them.
@@ -55,6 +56,7 @@ class TuneResult:
     route: str
     study: Path
     min_gain: float
+    max_regression: float
     route_gain: Gain | None = None
     engine_gain: Gain | None = None
     sustained_gain: Gain | None = None
@@ -88,7 +90,12 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _gain(data: Mapping[str, Any] | None) -> Gain | None:
+def read_gain(data: Mapping[str, Any] | None) -> Gain | None:
+    """Read what a gain became in JSON.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is damaged.
+    """
     if data is None:
         return None
     value, low, high = (float(data[key]) for key in ("value", "low", "high"))
@@ -109,8 +116,9 @@ def read_result(path: Path) -> TuneResult:
         UserInputError: It is missing or damaged.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        data |= {key: _gain(data[key]) for key in GAINS}
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        data |= {key: float(data[key]) for key in ("min_gain", "max_regression")}
+        data |= {key: read_gain(data[key]) for key in GAINS}
         data["verdict"] = Verdict(data["verdict"])
         data["notes"] = tuple(data["notes"])
         return TuneResult(study=path.parent, **data)

@@ -7,32 +7,30 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smart_tuner.errors import SearchExhausted
+from smart_tuner.errors import SearchExhausted, UserInputError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_trials
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
-from smart_tuner.trial.evaluate import RESULT_FILE
+from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine
 from smart_tuner.trial.record import trial_from_json
+from smart_tuner.trial.trial import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import optuna
 
+    from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.budget import Budget
     from smart_tuner.study.events import Listener
     from smart_tuner.study.folder import StudyFolder
     from smart_tuner.trial.evaluate import Evaluator
-    from smart_tuner.trial.trial import Trial
 
 SPENT = "spent_seconds"
 BASELINE_MS = "baseline_ms"
 """Study attributes: seconds spent by all sessions; the baseline median, frozen by the first."""
-
-LEAST_TRIAL_SECONDS = 20.0
-"""A trial is never given a shorter deadline than this because the budget ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,7 @@ class Search:
         choices: Choices by knob name, the default first.
         weights: Weight by workload point.
         baseline_ms: The study's frozen baseline latency.
+        missing: Knob and value of choices that this machine does not offer.
         trial_seconds: Deadline of one trial.
         listener: Hears what happens.
     """
@@ -56,6 +55,7 @@ class Search:
     choices: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
     baseline_ms: float
+    missing: frozenset[tuple[str, str]]
     trial_seconds: float
     listener: Listener
 
@@ -67,38 +67,64 @@ class Search:
         """
         for trial in running_trials(self.study):
             number = trial.number
-            result = self.folder.trial(number) / RESULT_FILE
-            if result.is_file():
-                self._tell(trial, trial_from_json(json.loads(result.read_bytes())))
+            drop_engine(self.folder.trial(number))
+            tried = self._result_of(trial)
+            if tried is not None:
+                self._tell(trial, tried)
                 self.listener(Note(f"trial {number} had finished before the interruption: kept"))
-        for number in fail_stale(self.study):
-            self.listener(Note(f"trial {number} was interrupted: its route is tried again"))
+        self._close("was interrupted")
 
     def run(self, budget: Budget) -> None:
         """Try routes until the search's share of the budget is spent or nothing is left to try."""
         rule = StopRule()
         while True:
-            records = finished_trials(self.study)
-            seconds = [record.seconds.get("total", 0.0) for record in records]
-            if not budget.allows_another(len(records), seconds):
+            seconds = [record.seconds.get("total", 0.0) for record in finished_trials(self.study)]
+            if not budget.allows_another(seconds):
                 return
             try:
                 trial = ask_trial(self.study, self.choices)
             except SearchExhausted as end:
                 self.listener(Note(str(end)))
                 return
-            self._try(trial, rule, budget)
+            self._try(trial, rule, budget, budget.trial_deadline(seconds, self.trial_seconds))
 
-    def _try(self, trial: optuna.Trial, rule: StopRule, budget: Budget) -> None:
+    def _result_of(self, trial: optuna.Trial) -> Trial | None:
+        """What the trial's folder holds, if it is whole and of this very route."""
+        try:
+            data = json.loads((self.folder.trial(trial.number) / RESULT_FILE).read_bytes())
+            tried = trial_from_json(data)
+        except (OSError, ValueError, UserInputError):
+            return None
+        return tried if tried.route == route_of(trial.params, self.choices) else None
+
+    def _close(self, why: str) -> None:
+        for number in fail_stale(self.study):
+            self.listener(Note(f"trial {number} {why}: its route is tried again"))
+
+    def _try(self, trial: optuna.Trial, rule: StopRule, budget: Budget, deadline: float) -> None:
         route = route_of(trial.params, self.choices)
         self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
-        folder = self.folder.trial(trial.number)
-        folder.mkdir(parents=True, exist_ok=True)
-        deadline = min(self.trial_seconds, max(LEAST_TRIAL_SECONDS, budget.search_left))
-        tried = self.evaluator.evaluate(route, folder, rule, deadline_seconds=deadline)
+        tried = self._not_offered(route)
+        if tried is None:
+            folder = self.folder.trial(trial.number)
+            folder.mkdir(parents=True, exist_ok=True)
+            tried = self.evaluator.evaluate(route, folder, rule, deadline_seconds=deadline)
+            drop_engine(folder)
+        if tried.outcome is TrialOutcome.TIMED_OUT and deadline < self.trial_seconds:
+            # The budget ended, not the patience with this route: nothing is known about it.
+            self._close("did not fit into what was left of the budget")
+            self.study.set_user_attr(SPENT, budget.spent)
+            return
         self._tell(trial, tried)
         self.study.set_user_attr(SPENT, budget.spent)
         self.listener(self._finished(trial.number, tried, budget))
+
+    def _not_offered(self, route: BuildRoute) -> Trial | None:
+        """The outcome of a route that this machine does not offer; ``None`` for all others."""
+        absent = ", ".join(f"{k}={v}" for k, v in route.settings if (k, v) in self.missing)
+        if not absent:
+            return None
+        return Trial(route, TrialOutcome.NOT_APPLIED, message=f"not offered here: {absent}")
 
     def _tell(self, trial: optuna.Trial, tried: Trial) -> None:
         tell_trial(

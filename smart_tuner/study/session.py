@@ -7,20 +7,18 @@ import dataclasses
 import datetime
 import math
 import secrets
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner import __version__
-from smart_tuner.errors import StudyMismatch, UserInputError
+from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
 from smart_tuner.model.prepare import prepare_workload
-from smart_tuner.model.store import read_workload, workload_differences
+from smart_tuner.model.public import PREFIX
 from smart_tuner.study.events import Note, PhaseStarted
-from smart_tuner.study.identity import check_identity
-from smart_tuner.study.plan import AUTO, requested_constraint
+from smart_tuner.study.identity import platform_identity
+from smart_tuner.study.plan import AUTO, query_platform, requested_constraint
+from smart_tuner.study.resume import Continued, check_same, same_workload
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.trial.verdict import describe_losses
@@ -30,6 +28,8 @@ from smart_tuner.validate.losses import worst
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from smart_tuner.engine.platform import Platform
+    from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.workload import Workload
     from smart_tuner.study.events import Listener
     from smart_tuner.study.folder import StudyFolder
@@ -51,6 +51,9 @@ class Session:
     Attributes:
         plan: What was decided.
         folder: The study folder, held by this process.
+        platform: Where this runs.
+        space: The knobs that are searched.
+        missing: Knob and value of what the space holds and this machine does not offer.
         workload: Points and reference pairs, all on disk.
         evaluator: Tries routes.
         baseline: What the baseline is like.
@@ -61,6 +64,9 @@ class Session:
 
     plan: Plan
     folder: StudyFolder
+    platform: Platform
+    space: SearchSpace
+    missing: frozenset[tuple[str, str]]
     workload: Workload
     evaluator: Evaluator
     baseline: BaselineReport
@@ -86,79 +92,94 @@ def open_session(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterato
         ModelError: The model does not build or run, or does not repeat itself.
         UserInputError: The baseline breaks epsilon; names the two ways out.
     """
-    is_new = not folder.root.exists()
-    folder.create()
-    try:
-        with folder.locked():
+    made = folder.create()
+    with folder.locked():
+        try:
             yield from _opened(plan, folder, listener)
-    finally:
-        if not folder.exists:
-            _discard(folder, is_new=is_new)
+        finally:
+            if not folder.exists:
+                folder.discard(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """What a session works on, before anything is built."""
+
+    seed: int
+    continued: Continued
+    workload: Workload
+    notes: tuple[str, ...]
 
 
 def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Session]:
-    folder.remove_leftovers()
     document = folder.read_settings() if folder.exists else None
-    seed = _seed(plan, document)
+    folder.remove_leftovers()
     listener(PhaseStarted("prepare", f"Preparing {plan.model.path.name}"))
-    if document is None:
-        workload, input_notes = prepare_workload(plan.model, plan.inputs(seed), folder.references)
-    else:
-        check_identity(document.get("identity", {}), plan.identity, folder.root)
-        workload, input_notes = _same_workload(plan, folder, seed)
-    notes = [*plan.notes, *input_notes]
-    constraint = _constraint(plan, document)
+    platform = _platform(plan, folder)
+    material = _new(plan, folder) if document is None else _kept(plan, platform, document, folder)
+    notes = [*plan.notes, *material.notes]
+    folder.remove_engines()
     listener(PhaseStarted("baseline", "Building and checking the baseline"))
+    constraint = _constraint(plan, document)
     if document is None and AUTO in plan.settings.epsilon:
-        constraint = _automatic(plan, workload, folder, constraint)
+        constraint = _automatic(plan, material.workload, folder, constraint)
         notes.append(_automatic_note(constraint))
-    with _evaluator(plan, workload, folder, constraint) as evaluator:
+    with _evaluator(plan, material.workload, folder, constraint) as evaluator:
         evaluator.make_references()
         baseline = evaluator.check_baseline()
-        notes += baseline.notes
         _check_baseline(baseline, constraint)
-        if document is None:
-            _write_start(plan, folder, seed, constraint)
-        for note in notes:
+        write_json(folder.platform_file, dataclasses.asdict(platform))
+        start = document or _start(plan, platform, material.seed, constraint)
+        folder.write_settings({**start, "settings": _settings_to_keep(plan)})
+        session = Session(
+            plan=plan,
+            folder=folder,
+            platform=platform,
+            space=material.continued.space,
+            missing=material.continued.missing,
+            workload=material.workload,
+            evaluator=evaluator,
+            baseline=baseline,
+            constraint=constraint,
+            seed=material.seed,
+            notes=(*notes, *baseline.notes),
+        )
+        for note in session.notes:
             listener(Note(note))
-        yield Session(plan, folder, workload, evaluator, baseline, constraint, seed, tuple(notes))
+        yield session
+
+
+def _new(plan: Plan, folder: StudyFolder) -> _Material:
+    """A study's first session; a missing seed is drawn here, once."""
+    seed = secrets.randbelow(2**31) if plan.settings.seed is None else plan.settings.seed
+    workload, notes = prepare_workload(plan.model, plan.inputs(seed), folder.references)
+    return _Material(seed, Continued(plan.space, frozenset(), ()), workload, notes)
+
+
+def _kept(
+    plan: Plan, platform: Platform, document: dict[str, Any], folder: StudyFolder
+) -> _Material:
+    """A later session.
+
+    Raises:
+        StudyMismatch: The study is about something else.
+    """
+    seed = int(document["seed"])
+    continued = check_same(plan, platform, document, folder)
+    workload, notes = same_workload(plan, folder, seed)
+    return _Material(seed, continued, workload, (*continued.notes, *notes))
+
+
+def _platform(plan: Plan, folder: StudyFolder) -> Platform:
+    """Ask the backend, its words kept in the study folder for as long as they are needed."""
+    with folder.scratch() as place:
+        return query_platform(plan.settings.backend, place)
 
 
 def _evaluator(
     plan: Plan, workload: Workload, folder: StudyFolder, constraint: AccuracyConstraint
 ) -> Evaluator:
     return Evaluator(workload, plan.options_with(constraint), folder.engines)
-
-
-def _seed(plan: Plan, document: dict[str, Any] | None) -> int:
-    """The study's seed: given, kept from the first session, or drawn once."""
-    kept = None if document is None else document.get("seed")
-    given = plan.settings.seed
-    if isinstance(kept, int):
-        if given is not None and given != kept:
-            msg = f"The study was started with seed {kept}: leave --seed out, or start another."
-            raise StudyMismatch(msg)
-        return kept
-    return secrets.randbelow(2**31) if given is None else given
-
-
-def _same_workload(plan: Plan, folder: StudyFolder, seed: int) -> tuple[Workload, tuple[str, ...]]:
-    """Prepare the inputs again elsewhere and compare; the study's own files are used.
-
-    Raises:
-        StudyMismatch: Inputs, trusted outputs, shapes or weights changed.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        again = Path(place) / "references"
-        _, notes = prepare_workload(plan.model, plan.inputs(seed), again)
-        differing = workload_differences(folder.references, again)
-    if differing:
-        msg = (
-            f"The study in {folder.root} cannot be continued: {'; '.join(differing)}. Restore what "
-            "changed, or start a new study with --study OTHER_FOLDER."
-        )
-        raise StudyMismatch(msg)
-    return read_workload(plan.model, folder.references), notes
 
 
 def _constraint(plan: Plan, document: dict[str, Any] | None) -> AccuracyConstraint:
@@ -217,31 +238,32 @@ def _check_baseline(baseline: BaselineReport, constraint: AccuracyConstraint) ->
     raise UserInputError(msg)
 
 
-def _write_start(
-    plan: Plan, folder: StudyFolder, seed: int, constraint: AccuracyConstraint
-) -> None:
-    """Write the platform, then ``study.toml``: with it the study exists."""
-    write_json(folder.platform_file, dataclasses.asdict(plan.platform))
+def _start(
+    plan: Plan, platform: Platform, seed: int, constraint: AccuracyConstraint
+) -> dict[str, Any]:
+    """What ``study.toml`` keeps of a study's first session, settings left out."""
     now = datetime.datetime.now(datetime.timezone.utc)
-    folder.write_settings(
-        {
-            "created": now.isoformat(timespec="seconds"),
-            "smart_tuner": __version__,
-            "seed": seed,
-            "settings": plan.settings.model_dump(mode="json", exclude={"study", "seed"}),
-            "identity": plan.identity,
-            "accuracy": constraint_to_json(constraint),
-            "base": dict(plan.base),
-        }
-    )
+    return {
+        "created": now.isoformat(timespec="seconds"),
+        "smart_tuner": __version__,
+        "seed": seed,
+        "identity": {**plan.identity, **platform_identity(platform)},
+        "accuracy": constraint_to_json(constraint),
+        "base": dict(plan.base),
+        "space": {name: list(choices) for name, choices in plan.space.choices.items()},
+    }
 
 
-def _discard(folder: StudyFolder, *, is_new: bool) -> None:
-    """Remove what a study that could not start has made."""
-    if is_new:
-        shutil.rmtree(folder.root, ignore_errors=True)
-        return
-    for path in (folder.references, folder.engines):
-        shutil.rmtree(path, ignore_errors=True)
-    for path in (folder.platform_file, folder.root / ".lock"):
-        path.unlink(missing_ok=True)
+def _settings_to_keep(plan: Plan) -> dict[str, Any]:
+    """Settings as ``study.toml`` keeps them: of the latest session, files by absolute path.
+
+    The folder goes by where it lies, and the seed is the study's, given or drawn.
+    """
+    settings = plan.settings
+    kept = settings.model_dump(mode="json", exclude={"study", "seed"})
+    if not kept["model"].startswith(PREFIX):
+        kept["model"] = str(plan.model.path)
+    for name in ("base", "workload"):
+        if kept[name] is not None:
+            kept[name] = str(getattr(settings, name).absolute())
+    return kept

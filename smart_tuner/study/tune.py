@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import shutil
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.errors import EnvironmentNotFit, TrialError, UserInputError
 from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study, prepare_journal
@@ -15,18 +18,17 @@ from smart_tuner.study.events import Note, PhaseStarted, silent
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
 from smart_tuner.study.plan import make_plan
-from smart_tuner.study.result import read_result, write_result
+from smart_tuner.study.result import Verdict, read_result, write_result
 from smart_tuner.study.search import SPENT, Search, frozen_baseline_ms
 from smart_tuner.study.session import open_session
 from smart_tuner.study.settings import StudySettings, make_settings
 from smart_tuner.study.verdict import Evidence, decide
-from smart_tuner.study.winner import ship
-from smart_tuner.trial.verdict import describe_losses
+from smart_tuner.study.winner import read_manifest, ship
+from smart_tuner.trial.verdict import describe_error, describe_losses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-    import optuna
 
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.confirm import Confirmed
@@ -56,6 +58,9 @@ def tune(
         EnvironmentNotFit: This machine lacks something.
         KeyboardInterrupt: Ctrl-C; the study is kept, and the same call continues it.
     """
+    if isinstance(model, StudySettings) and settings:
+        msg = f"Complete settings leave no room for others: {', '.join(settings)}."
+        raise UserInputError(msg)
     chosen = (
         model if isinstance(model, StudySettings) else make_settings({**settings, "model": model})
     )
@@ -63,16 +68,30 @@ def tune(
     listener(PhaseStarted("prepare", "Reading the model and finding the knobs"))
     plan = make_plan(chosen)
     folder = StudyFolder(chosen.folder)
-    with open_session(plan, folder, listener) as session:
+    with _writable(folder), open_session(plan, folder, listener) as session:
         return _run(session, budget, listener)
+
+
+@contextlib.contextmanager
+def _writable(folder: StudyFolder) -> Iterator[None]:
+    """Turn a full disk or lost rights, wherever they are met, into one line."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read what the listener prints is gone
+    except OSError as error:
+        place = error.filename or folder.root
+        msg = (
+            f"Cannot write to {place}: {error.strerror or error}; make room or fix its rights, "
+            "then run the same command again: nothing finished is lost."
+        )
+        raise EnvironmentNotFit(msg) from error
 
 
 def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
     folder, settings = session.folder, session.plan.settings
-    choices = session.plan.space.choices
-    sampler = make_sampler(
-        settings.sampler, choices, session.plan.space.defaults, seed=session.seed
-    )
+    space = session.space
+    sampler = make_sampler(settings.sampler, space.choices, space.defaults, seed=session.seed)
     if folder.journal.exists():
         for note in prepare_journal(folder.journal):
             listener(Note(note))
@@ -82,14 +101,16 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         study=study,
         folder=folder,
         evaluator=session.evaluator,
-        choices=choices,
+        choices=space.choices,
         weights=session.weights,
         baseline_ms=frozen_baseline_ms(study, session.baseline.median_ms, session.weights),
+        missing=session.missing,
         trial_seconds=settings.trial_timeout,
         listener=listener,
     )
     search.recover()
-    listener(PhaseStarted("search", f"Searching {len(choices)} knobs with {settings.sampler!r}"))
+    text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
+    listener(PhaseStarted("search", text))
     search.run(budget)
     return _conclude(session, search, budget)
 
@@ -109,54 +130,70 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         rule=fixed_rule(search.baseline_ms, budget.finalist_seconds),
         listener=search.listener,
     )
-    builder.clear()
-    confirmed = confirm(records, builder, search.baseline_ms, settings.min_gain)
+    offered = tuple(item for item in records if not session.missing & {*item.route.settings})
+    confirmed = confirm(offered, builder, search.baseline_ms, settings.min_gain)
+    ships = confirmed is not None and confirmed.ships(settings.min_gain, settings.max_regression)
     evidence = Evidence(
         study=folder.root,
         records=records,
         confirmed=confirmed,
-        bare_gain=bare_gain(session, confirmed, builder) if confirmed else None,
-        held_out_failure=_held_out_failure(session, confirmed),
+        bare_gain=bare_gain(session, confirmed, builder) if confirmed and ships else None,
+        held_out_failure=_held_out_failure(session, confirmed) if confirmed and ships else "",
         synthetic=any(point.synthetic for point in session.workload.points),
         min_gain=settings.min_gain,
         max_regression=settings.max_regression,
         spent_seconds=budget.spent,
         notes=session.notes,
     )
-    result = decide(evidence)
-    if result.route and confirmed is not None:
-        ship(folder.winner, confirmed.engine, confirmed.last.trial.losses, session.plan, result)
+    return _publish(session, search, decide(evidence), budget, confirmed)
+
+
+def _publish(
+    session: Session,
+    search: Search,
+    result: TuneResult,
+    budget: Budget,
+    confirmed: Confirmed | None,
+) -> TuneResult:
+    """Ship what won and write the verdict; a kill in between leaves a study without verdict."""
+    folder = session.folder
+    folder.result_file.unlink(missing_ok=True)
+    if result.verdict is Verdict.WINNER and confirmed is not None:
+        ship(session, confirmed.shipped, result)
     else:
         folder.remove_winner()
-    builder.clear()
-    _remember(search.study, budget)
+    shutil.rmtree(folder.engines / "finalists", ignore_errors=True)
+    search.study.set_user_attr(SPENT, budget.spent)
     result = dataclasses.replace(result, spent_seconds=budget.spent)
     write_result(folder.result_file, result)
     return result
 
 
 def _kept_result(session: Session, records: tuple[TrialRecord, ...]) -> TuneResult | None:
-    """An earlier verdict, if no trial came after it and its limits are those of today."""
-    path = session.folder.result_file
-    if not path.is_file():
+    """An earlier verdict that is still good.
+
+    No trial came after it, its limits are those of today, and what it shipped is there, whole.
+    """
+    folder, settings = session.folder, session.plan.settings
+    try:
+        kept = read_result(folder.result_file)
+        if kept.verdict is Verdict.WINNER:
+            read_manifest(folder.winner)
+    except UserInputError:
         return None
-    kept = read_result(path)
-    same = (
+    is_same = (
         sum(kept.trials.values()) == len(records)
-        and kept.min_gain == session.plan.settings.min_gain
+        and kept.min_gain == settings.min_gain
+        and kept.max_regression == settings.max_regression
     )
-    return kept if same else None
+    return kept if is_same else None
 
 
-def _held_out_failure(session: Session, confirmed: Confirmed | None) -> str:
+def _held_out_failure(session: Session, confirmed: Confirmed) -> str:
     """Why the winner fails on held-out inputs; empty if it does not, or there are none."""
-    if confirmed is None:
-        return ""
     log = session.folder.engines / "held_out.log"
-    losses = session.evaluator.held_out_losses(confirmed.last.trial, log)
-    log.unlink(missing_ok=True)
+    try:
+        losses = session.evaluator.held_out_losses(confirmed.shipped.trial, log)
+    except TrialError as error:
+        return describe_error(error, "validate")
     return describe_losses(losses)
-
-
-def _remember(study: optuna.Study, budget: Budget) -> None:
-    study.set_user_attr(SPENT, budget.spent)

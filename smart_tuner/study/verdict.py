@@ -58,11 +58,12 @@ def decide(evidence: Evidence) -> TuneResult:
         and confirmed.ships(evidence.min_gain, evidence.max_regression)
     )
     result = TuneResult(
-        verdict=Verdict.WINNER if ships else Verdict.DEFAULT_IS_BEST,
+        verdict=_verdict(evidence, ships=ships),
         sentence="",
         route=str(confirmed.route) if confirmed and ships else "",
         study=evidence.study,
         min_gain=evidence.min_gain,
+        max_regression=evidence.max_regression,
         route_gain=confirmed.route_gain if confirmed else None,
         engine_gain=confirmed.engine_gain if confirmed else None,
         sustained_gain=confirmed.sustained_gain if confirmed else None,
@@ -91,30 +92,48 @@ def _won(result: TuneResult, confirmed: Confirmed) -> str:
     return text
 
 
+def _verdict(evidence: Evidence, *, ships: bool) -> Verdict:
+    if ships:
+        return Verdict.WINNER
+    return Verdict.DEFAULT_IS_BEST if _tried(evidence) else Verdict.UNDECIDED
+
+
+def _tried(evidence: Evidence) -> int:
+    """Routes besides the default that were tried."""
+    return sum(len(record.route) > 0 for record in evidence.records)
+
+
+def _routes(evidence: Evidence) -> str:
+    tried = _tried(evidence)
+    return "1 route" if tried == 1 else f"{tried} routes"
+
+
 def _lost(evidence: Evidence) -> str:
     confirmed = evidence.confirmed
-    tried = len(evidence.records)
-    need = f"{evidence.min_gain:g}x"
     if confirmed is None:
-        failed = sum(r.outcome is not TrialOutcome.FEASIBLE for r in evidence.records)
-        also = f" ({failed} of them failed or broke epsilon)" if failed else ""
-        return f"The default is best here: none of {tried} routes{also} reaches {need}."
+        return _none_confirmed(evidence)
+    route = f"The default ships: the fastest route ({confirmed.route})"
+    if confirmed.failures:
+        return f"{route} failed or broke epsilon in {confirmed.failures} of its fresh builds."
+    deciding = confirmed.deciding_gain
+    if deciding.low < evidence.min_gain:
+        best = f"the best of {_routes(evidence)} gives {deciding}"
+        if deciding is confirmed.sustained_gain:
+            best = f"under sustained load {best}"
+        return f"The default is best here: {best}, which does not prove {evidence.min_gain:g}x."
     if evidence.held_out_failure:
-        return (
-            f"The default ships: the fastest route ({confirmed.route}) fails on held-out inputs: "
-            f"{evidence.held_out_failure}."
-        )
+        return f"{route} fails on held-out inputs: {evidence.held_out_failure}."
     point, gain = confirmed.worst_point
-    if confirmed.route_gain.low >= evidence.min_gain and gain < 1:
+    return f"{route} gains {confirmed.route_gain}, but slows point {point} to {gain:.3f}x."
+
+
+def _none_confirmed(evidence: Evidence) -> str:
+    if not _tried(evidence):
         return (
-            f"The default ships: the fastest route ({confirmed.route}) gains "
-            f"{confirmed.route_gain}, but slows point {point} to {gain:.3f}x."
+            "Undecided: the budget ended before any route besides the default was tried; "
+            "continue with a larger --budget or --trials."
         )
-    figure = confirmed.route_gain
-    sustained = confirmed.sustained_gain
-    if sustained is not None and sustained.value < figure.low:
-        return f"The default is best here: under sustained load the best of {tried} routes gives {sustained}."
-    return (
-        f"The default is best here: the best of {tried} routes gives {figure}, "
-        f"which does not prove {need}."
-    )
+    failed = sum(record.outcome is not TrialOutcome.FEASIBLE for record in evidence.records)
+    also = f" ({failed} of them failed or broke epsilon)" if failed else ""
+    need = f"{evidence.min_gain:g}x"
+    return f"The default is best here: none of {_routes(evidence)}{also} reaches {need}."

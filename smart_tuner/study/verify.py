@@ -6,7 +6,7 @@ import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.store import read_workload
@@ -17,7 +17,7 @@ from smart_tuner.study.fresh import PAIRS, FreshBuilder
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.statistics import Gain, gain_over_builds
-from smart_tuner.study.winner import read_manifest, shipped_route
+from smart_tuner.study.winner import read_manifest, shipped_gain, shipped_route
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.validate.constraint import constraint_from_json
 
@@ -66,7 +66,7 @@ def verify(study: Path, listener: Listener, rounds: int = REPORT_ROUNDS) -> Veri
     manifest = read_manifest(folder.winner)
     settings = {**document["settings"], "study": folder.root, "seed": document["seed"]}
     plan = make_plan(make_settings(settings))
-    route = shipped_route(manifest, plan)
+    route, before = shipped_route(manifest, plan), shipped_gain(manifest)
     workload = read_workload(plan.model, folder.references)
     constraint = constraint_from_json(document.get("accuracy", {}))
     with tempfile.TemporaryDirectory(prefix="smart-tuner-") as name:
@@ -83,7 +83,6 @@ def verify(study: Path, listener: Listener, rounds: int = REPORT_ROUNDS) -> Veri
             measured = [builder.measure(route, "verify") for _ in range(rounds)]
     ratios = [fresh.log_ratio for fresh in measured if fresh]
     gain = gain_over_builds(ratios) if ratios else None
-    before = _gain_before(manifest)
     return Verification(
         route=str(route),
         gain=gain,
@@ -106,10 +105,3 @@ def _half_width(gain: Gain) -> float:
     if gain.low <= 0 or math.isinf(gain.high):
         return math.inf
     return (math.log(gain.high) - math.log(gain.low)) / 2
-
-
-def _gain_before(manifest: Any) -> Gain:
-    data = manifest["gain"]["route_gain"]
-    return Gain(
-        float(data["value"]), float(data["low"]), float(data["high"]), int(data["samples"])
-    )

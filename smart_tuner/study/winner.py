@@ -9,56 +9,50 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.files import write_json
+from smart_tuner.model.files import add_file, write_json
 from smart_tuner.route.parse import parse_route
-from smart_tuner.study.result import GAINS
+from smart_tuner.study.result import GAINS, read_gain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from smart_tuner.engine.build import Engine
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.study.fresh import Fresh
     from smart_tuner.study.plan import Plan
     from smart_tuner.study.result import TuneResult
-    from smart_tuner.validate.losses import OutputLoss
+    from smart_tuner.study.session import Session
+    from smart_tuner.study.statistics import Gain
 
 MANIFEST = "manifest.json"
 LOADER = "load_winner.py"
 SCHEMA_VERSION = 1
 
 
-def ship(
-    folder: Path, engine: Engine, losses: tuple[OutputLoss, ...], plan: Plan, result: TuneResult
-) -> None:
+def ship(session: Session, shipped: Fresh, result: TuneResult) -> None:
     """Write ``winner/``: it appears whole, in place of an older one.
 
     Args:
-        folder: ``winner`` of the study.
-        engine: The engine that was measured; its files are copied, never built again.
-        losses: Its accuracy losses.
-        plan: The study's plan.
+        session: The study.
+        shipped: The engine that was measured; its files are copied, never built again.
         result: The verdict.
     """
+    folder, engine = session.folder.winner, shipped.engine
     making = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     shutil.copy2(engine.path, making / engine.path.name)
     if engine.loader:
         (making / LOADER).write_text(engine.loader, encoding="utf-8")
-    write_json(making / MANIFEST, _manifest(making, engine, losses, plan, result))
+    write_json(making / MANIFEST, _manifest(making, session, shipped, result))
     shutil.rmtree(folder, ignore_errors=True)
     making.replace(folder)
 
 
 def _manifest(
-    making: Path,
-    engine: Engine,
-    losses: tuple[OutputLoss, ...],
-    plan: Plan,
-    result: TuneResult,
+    making: Path, session: Session, shipped: Fresh, result: TuneResult
 ) -> dict[str, Any]:
-    platform = plan.platform
+    plan, platform, engine = session.plan, session.platform, shipped.engine
     verdict = result.to_json()
     return {
         "schema_version": SCHEMA_VERSION,
@@ -86,13 +80,15 @@ def _manifest(
                 "loss": loss.loss,
                 "epsilon": loss.epsilon if loss.epsilon != float("inf") else "inf",
             }
-            for loss in losses
+            for loss in shipped.trial.losses
         ],
     }
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    add_file(digest, path)
+    return digest.hexdigest()
 
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
@@ -104,7 +100,7 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     path = folder / MANIFEST
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        files = dict(data["files"])
+        files = {data["engine"]["file"]: "", **data["files"]}
     except FileNotFoundError:
         msg = f"No winner in {folder.parent}: the study has none, or is not finished."
         raise UserInputError(msg) from None
@@ -117,6 +113,23 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
             msg = f"{shipped} is missing or was changed since it was measured: restore {folder}."
             raise UserInputError(msg)
     return data
+
+
+def shipped_gain(manifest: Mapping[str, Any]) -> Gain:
+    """The route gain of a manifest.
+
+    Raises:
+        UserInputError: It holds none.
+    """
+    try:
+        gain = read_gain(manifest["gain"]["route_gain"])
+    except (KeyError, TypeError, ValueError) as error:
+        msg = f"The winner's {MANIFEST} is damaged ({error!r}): ship anew with `tune`."
+        raise UserInputError(msg) from None
+    if gain is None:
+        msg = f"The winner's {MANIFEST} names no gain: ship anew with `tune`."
+        raise UserInputError(msg)
+    return gain
 
 
 def shipped_route(manifest: Mapping[str, Any], plan: Plan) -> BuildRoute:
