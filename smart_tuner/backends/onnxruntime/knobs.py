@@ -100,7 +100,8 @@ def _survey(model: ModelSpec, catalogue: Catalogue) -> Survey | None:
     try:
         return survey(model.path, catalogue.rules, graphs=graphs)
     except UnknownOperatorError as error:
-        logger.warning("%s (until then no knob is marked idle)", error)
+        # No warning: a base may name the library, and without one the first build says so.
+        logger.info("%s (no knob is marked idle)", error)
         return None
 
 
