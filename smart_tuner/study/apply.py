@@ -15,6 +15,7 @@ from smart_tuner.study.events import Note
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.winner import LOADER
 from smart_tuner.trial.evaluate import Evaluator
+from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
@@ -50,14 +51,24 @@ def apply_route(
         place = Path(name)
         seed = SEED if settings.seed is None else settings.seed
         workload, notes = prepare_workload(plan.model, plan.inputs(seed), place / "references")
-        for note in notes:
+        for note in (*plan.model.notes, *notes):
             listener(Note(note))
         with Evaluator(workload, plan.evaluator_options, place) as evaluator:
             evaluator.make_references()
             trial = evaluator.evaluate(wanted, place / "trial", StopRule.fixed(PAIRS))
+            if trial.outcome is TrialOutcome.INFEASIBLE:
+                _say_if_random(evaluator, listener)
         if out is not None and trial.engine is not None:
             _copy(trial.engine, out)
     return trial
+
+
+def _say_if_random(evaluator: Evaluator, listener: Listener) -> None:
+    """Name the other reason for being over epsilon: a model that does not repeat itself."""
+    notes = evaluator.repeatability()
+    if notes:
+        text = f"The model does not repeat itself: {' '.join(notes)} Fix its random seeds, or give"
+        listener(Note(f"{text} a looser --epsilon."))
 
 
 def _copy(engine: Engine, out: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,5 +65,5 @@ def gain_over_builds(log_ratios: Sequence[float]) -> Gain:
     if values.size < 2:
         return Gain.from_log_ratio(mean, math.inf, values.size)
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1))
+    quantile = float(special.stdtrit(values.size - 1, 0.5 + CONFIDENCE / 2))
     return Gain.from_log_ratio(mean, quantile * error, values.size)

@@ -149,6 +149,15 @@ class Evaluator:
         medians = {item.point: item.baseline.median_ms for item in comparisons}
         return BaselineReport(trial, medians, repeatable=not notes, notes=notes)
 
+    def repeatability(self) -> tuple[str, ...]:
+        """Say how the baseline's outputs differ from run to run; nothing when they do not.
+
+        Raises:
+            ModelError: The baseline does not build or run.
+        """
+        with self._baseline.load_beside() as second:
+            return self._repeatability(second)
+
     def evaluate(
         self,
         route: BuildRoute,
