@@ -96,6 +96,11 @@ class StudyFolder:
         """Folder of one trial."""
         return self.root / "trials" / str(number)
 
+    def trial_numbers(self) -> tuple[int, ...]:
+        """Numbers of the trials that have a folder, ascending."""
+        names = [path.name for path in (self.root / "trials").glob("*")]
+        return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
     @property
     def exists(self) -> bool:
         """Whether a study was started here."""

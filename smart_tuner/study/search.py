@@ -63,8 +63,14 @@ class Search:
         """Bring the journal up to date after a kill.
 
         A complete result whose trial is still running in the journal is told, once; what else is
-        running was lost, and its route is queued again.
+        running was lost, and its route is queued again. Trials that the journal does not know
+        are not counted: without it nobody knows what they were measured against.
         """
+        begun = len(self.study.get_trials(deepcopy=False))
+        lost = sum(number >= begun for number in self.folder.trial_numbers())
+        if lost:
+            text = f"{lost} trials in {self.folder.root} are not in the journal, which was cut or"
+            self.listener(Note(f"{text} replaced: they count as not tried."))
         for trial in running_trials(self.study):
             number = trial.number
             drop_engine(self.folder.trial(number))
