@@ -24,6 +24,11 @@ REPORT_ROUNDS = 5
 TOLERANCE = 0.0025
 """A knob that pays less than a quarter of a percent is reset: the shorter route ships."""
 
+SPREAD = 0.03
+"""Standard deviation of the log gains of routes that do something."""
+
+NORMAL_QUANTILE = 1.96
+
 REGRET = 0.01
 """If the reset lost more than one percent after all, the longer route ships."""
 
@@ -33,9 +38,10 @@ def shortlist(
 ) -> tuple[BuildRoute, ...]:
     """Routes worth building again, the best first.
 
-    Ranked by the upper bound of the latency's interval, since the fastest of many noisy figures
-    is mostly the luckiest; the shortest route of each engine; only such as may reach the
-    smallest gain.
+    Ranked by what is left of each gain once its noise is taken off: an estimate with standard
+    error s shrinks by t^2 / (t^2 + s^2), t being the spread of true gains (James and Stein, Fourth
+    Berkeley Symposium 1, 1961), since the fastest of many noisy figures is mostly the luckiest.
+    Only routes that seemed faster and may reach the smallest gain; the shortest of each engine.
 
     Args:
         records: Finished trials.
@@ -47,10 +53,10 @@ def shortlist(
         if record.outcome is not TrialOutcome.FEASIBLE or record.value_ms is None:
             continue
         half_width = record.half_width or 0.0
-        log_ratio = math.log(record.value_ms / baseline_ms)
-        is_other = len(record.route) > 0 and not record.unchanged
-        if is_other and -log_ratio + half_width >= math.log(min_gain):
-            ranked.append((log_ratio + half_width, record))
+        log_gain = math.log(baseline_ms / record.value_ms)
+        seems_faster = len(record.route) > 0 and not record.unchanged and log_gain > 0
+        if seems_faster and log_gain + half_width >= math.log(min_gain):
+            ranked.append((-_shrunken(log_gain, half_width), record))
     ranked.sort(key=lambda pair: (pair[0], pair[1].number))
     by_engine: dict[str, BuildRoute] = {}
     for _, record in ranked:
@@ -59,6 +65,12 @@ def shortlist(
         if len(record.route) < len(route):
             by_engine[engine] = record.route
     return tuple(by_engine.values())[:SHORTLIST]
+
+
+def _shrunken(log_gain: float, half_width: float) -> float:
+    """The gain to expect, given an estimate and half of its 95 % interval."""
+    spread, error = SPREAD**2, (half_width / NORMAL_QUANTILE) ** 2
+    return log_gain * spread / (spread + error)
 
 
 def best_rebuilt(routes: Iterable[BuildRoute], builder: FreshBuilder) -> Fresh | None:
