@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.engine.backend import load_backend
 from smart_tuner.errors import UserInputError
+from smart_tuner.knobs.check import check_knobs
 from smart_tuner.knobs.read import database_digest
 from smart_tuner.knobs.select import SpaceOptions, count_left_out, left_out, select_space
 from smart_tuner.model.load import load_model
@@ -116,7 +117,9 @@ def make_plan(settings: StudySettings) -> Plan:
     requested_constraint(settings)
     model = load_model(locate_model(settings.model).expanduser())
     base = read_base(settings.base)
-    database = rebase(load_backend(settings.backend).knobs(model), base)
+    listed = load_backend(settings.backend).knobs(model)
+    check_knobs((f"backend {settings.backend}, knob {knob.name}", knob) for knob in listed)
+    database = rebase(listed, base)
     options = _space_options(settings, database)
     space = select_space(database, options)
     left = "; ".join(count_left_out(left_out(database, options)))
