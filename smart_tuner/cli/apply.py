@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 
 from smart_tuner.cli.errors import complain, guarded
 from smart_tuner.cli.options import merged, with_settings
+from smart_tuner.cli.output import print_json
 from smart_tuner.report.words import OUTCOME_WORDS, percent
 from smart_tuner.study.apply import apply_route
 from smart_tuner.study.events import Event, Note
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
     from smart_tuner.trial.trial import Trial
 
 HELP = "Build one route, check its accuracy, and measure it beside the default."
-EXAMPLE = "smart-tuner apply model.onnx --route '-execution_mode=parallel' --out engine"
+EXAMPLE = "smart-tuner apply model.onnx --route '-execution_mode=parallel'"
 NEEDS_ARGUMENTS = True
+ROUTE = "Route"
 
 SETTINGS = (
     *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "reference", "shapes"),
@@ -37,18 +37,29 @@ def command(
     *,
     settings: dict[str, Any],
     route: Annotated[
-        str, typer.Option("--route", help="Values that differ from the base, as '-knob=value'.")
+        str,
+        typer.Option(
+            "--route",
+            metavar="ROUTE",
+            help="Values that differ from the base, as '-knob=value'.",
+            rich_help_panel=ROUTE,
+        ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder that gets the engine and its loader.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Folder that gets the engine and its loader.",
+            rich_help_panel=ROUTE,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the trial as JSON.")] = False,
 ) -> int:
     """Try one route and print what came out; 1 if it is not acceptable."""
     trial = apply_route(merged(None, settings), route, _listen, out)
     if as_json:
-        json.dump(trial_to_json(trial), sys.stdout, ensure_ascii=False, indent=1)
-        print()
+        print_json(trial_to_json(trial))
     else:
         _print(trial)
         if out is not None and trial.engine is not None:

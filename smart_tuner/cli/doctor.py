@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -14,21 +13,36 @@ from typing import TYPE_CHECKING, Annotated
 
 import psutil
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from smart_tuner import __version__
 from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.gpus import nvidia_gpus
+from smart_tuner.cli.output import print_json
 from smart_tuner.devices.cpu import cpu_quota, processor_name
 from smart_tuner.engine.backend import installed_backends, load_backend
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.study.plan import query_platform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 HELP = "Say what this machine can tune, what is missing, and how to get it."
 EXAMPLE = "smart-tuner doctor"
 NEEDS_ARGUMENTS = False
 
+PRETENDERS = {"replay": "answers from simulated or recorded compilers: for tests, no real network"}
+"""Backends that build nothing: they are named, but do not make a machine fit."""
+
+ABSENT = {
+    "backend tensorrt": "not in this version; until then, TensorRT's knobs can be looked at with "
+    "`smart-tuner knobs --database FILE` and its routes with `smart-tuner routes`",
+}
+"""Backends that a user may look for, and what to do without them."""
+
+STYLES = {"ok": "green", "note": "yellow", "missing": "red"}
 LEAST_FREE_BYTES = 1 << 30
 BUSY_SHARE = 0.5
 
@@ -55,12 +69,24 @@ def command(
     """Look at everything; 3 if no backend can work here."""
     findings = [*_machine(), *_backends()]
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
+        print_json([asdict(finding) for finding in findings])
     else:
-        for finding in findings:
-            print(f"{finding.state:>7}  {finding.subject}: {finding.text}")
+        _print(findings)
     works = any(item.subject.startswith("backend") and item.state == "ok" for item in findings)
     return 0 if works else 3
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        for finding in findings:
+            print(f"{finding.state:>7}  {finding.subject}: {finding.text}")
+        return
+    table = Table.grid(padding=(0, 2))
+    for finding in findings:
+        state = Text(finding.state, style=STYLES[finding.state])
+        table.add_row(state, Text(finding.subject), Text(finding.text))
+    console.print(table)
 
 
 def _machine() -> Iterator[Finding]:
@@ -109,11 +135,31 @@ def _governor() -> Finding:
 
 
 def _backends() -> Iterator[Finding]:
+    providers = ""
     for name in installed_backends():
+        subject = f"backend {name}"
+        if name in PRETENDERS:
+            yield Finding(subject, "note", PRETENDERS[name])
+            continue
         try:
             found = query_platform(name)
             knobs = len(load_backend(name).knobs(None))
         except SmartTunerError as error:
-            yield Finding(f"backend {name}", "missing", str(error))
+            yield Finding(subject, "missing", str(error))
             continue
-        yield Finding(f"backend {name}", "ok", f"{found.backend_version}, {knobs} knobs")
+        providers += found.details.get("providers", "")
+        yield Finding(subject, "ok", f"{found.backend_version}, {knobs} knobs")
+    for subject, text in ABSENT.items():
+        yield Finding(subject, "note", text)
+    yield _gpu(nvidia_gpus(), has_cuda="CUDA" in providers)
+
+
+def _gpu(names: Sequence[str], *, has_cuda: bool) -> Finding:
+    if not names:
+        return Finding("NVIDIA GPU", "note", "none here; the CPU is tuned")
+    text = ", ".join(names)
+    if has_cuda:
+        hint = '`provider = "cuda"` in a --base file makes ONNX Runtime use it'
+        return Finding("NVIDIA GPU", "ok", f"{text}; {hint}")
+    hint = "to tune it, replace onnxruntime: `pip uninstall onnxruntime`, then `pip install onnxruntime-gpu`"
+    return Finding("NVIDIA GPU", "note", f"{text}; {hint}")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import re
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn, ParamSpec
+import threading
+import traceback
+from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
-from smart_tuner.errors import SmartTunerError
+from smart_tuner.cli.invocation import current
+from smart_tuner.errors import EnvironmentNotFit, SmartTunerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 INTERRUPTED = 130
 
@@ -22,19 +27,22 @@ Parameters = ParamSpec("Parameters")
 def guarded(command: Callable[Parameters, int]) -> Callable[Parameters, None]:
     """Turn a command's return value and its errors into the process's exit code.
 
-    SIGTERM is treated as Ctrl-C: children are killed and the study is kept.
+    SIGTERM is treated as Ctrl-C: children are killed and the study is kept. What the operating
+    system refuses (a full disk, a missing permission) is the environment's fault, unless it is
+    the reader of a pipe that went away: the command line ends quietly then.
     """
 
     @functools.wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            code = command(*args, **kwargs)
+            with _terminated_as_interrupted():
+                code = command(*args, **kwargs)
         except SmartTunerError as error:
-            if "--debug" in sys.argv:
-                raise
-            complain(str(error))
-            code = error.exit_code
+            code = _complain_about(error, str(error), error.exit_code)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            code = _complain_about(error, _refused(error), EnvironmentNotFit.exit_code)
         except KeyboardInterrupt:
             complain("interrupted")
             code = INTERRUPTED
@@ -43,12 +51,32 @@ def guarded(command: Callable[Parameters, int]) -> Callable[Parameters, None]:
     return run
 
 
-def complain(text: str) -> None:
-    """Print one line on standard error."""
-    print(f"smart-tuner: {' '.join(text.split())}", file=sys.stderr)
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Take SIGTERM as Ctrl-C; only the main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
-def refuse(text: str) -> NoReturn:
-    """End with wrong usage."""
+def _complain_about(error: Exception, text: str, code: int) -> int:
+    if current().debug:
+        traceback.print_exception(error)
     complain(text)
-    raise typer.Exit(2)
+    return code
+
+
+def _refused(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; --debug shows where."
+
+
+def complain(text: str) -> None:
+    """Print one line on standard error; what is in quotes keeps its blanks."""
+    line = re.sub(r"[ \t]*[\r\n]+[ \t]*", " ", text).strip()
+    print(f"smart-tuner: {line}", file=sys.stderr)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.sources import database_for
@@ -23,26 +25,32 @@ if TYPE_CHECKING:
 HELP = "List what can be turned, and with a model, what can act on it."
 EXAMPLE = "smart-tuner knobs fusion --model model.onnx"
 NEEDS_ARGUMENTS = False
+INDENT = "    "
 
 
 @guarded
 def command(
     words: Annotated[
-        list[str] | None, typer.Argument(help="Show only knobs that hold all of these words.")
+        list[str] | None,
+        typer.Argument(metavar="WORD", help="Show only knobs that hold all of these words."),
     ] = None,
     *,
     model: Annotated[
-        str | None, typer.Option("--model", help="Say which knobs are idle on this model.")
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="Say which knobs are idle on it."),
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="Whose knobs.")] = "onnxruntime",
+    backend: Annotated[
+        str, typer.Option("--backend", metavar="NAME", help="Whose knobs.")
+    ] = "onnxruntime",
     database: Annotated[
-        Path | None, typer.Option("--database", help="Read a saved knob database instead.")
+        Path | None,
+        typer.Option("--database", metavar="FILE", help="Read a saved knob database instead."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the knob database as JSON.")
     ] = False,
 ) -> int:
-    """Print a table, or the database as JSON."""
+    """Print a list, or the database as JSON."""
     source = database_for(backend, model, database)
     found = search_knobs(source, words or [])
     if as_json:
@@ -51,7 +59,7 @@ def command(
     if not found:
         print(f"No knob holds {' '.join(words or [])!r}; tuner {source.tuner_version}.")
         return 1
-    _print_table(found)
+    _print_knobs(found, Console())
     idle = sum(bool(knob.idle) for knob in found)
     asked = sum(bool(knob.opt_in) for knob in found)
     about = f"{len(found)} of {len(source)} knobs, tuner {source.tuner_version}"
@@ -61,16 +69,20 @@ def command(
     return 0
 
 
-def _print_table(knobs: Sequence[Knob]) -> None:
-    console = Console(soft_wrap=False)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("knob", no_wrap=True, overflow="fold")
-    table.add_column("values, default first", max_width=28)
-    table.add_column("what it does")
+def _print_knobs(knobs: Sequence[Knob], console: Console) -> None:
+    """Two lines a knob; on a terminal the second one is wrapped, in a pipe it stays whole."""
+    width = max(20, console.width - len(INDENT)) if console.is_terminal else sys.maxsize
     for knob in knobs:
-        values = " ".join(knob.choices) + (" ..." if knob.is_open else "")
-        remark = f" [idle: {knob.idle}]" if knob.idle else ""
-        remark += f" [off unless asked for: {knob.opt_in}]" if knob.opt_in else ""
         style = "dim" if knob.idle else ""
-        table.add_row(knob.name, values, knob.help + remark, style=style)
-    console.print(table, markup=False)
+        values = " | ".join(knob.choices) + (" | ..." if knob.is_open else "")
+        head = Text.assemble((knob.name, "bold"), f" = {values}", style=style)
+        console.print(head, soft_wrap=True)
+        for line in textwrap.wrap(_about(knob), width, break_on_hyphens=False):
+            console.print(Text(f"{INDENT}{line}", style=style), soft_wrap=True)
+
+
+def _about(knob: Knob) -> str:
+    text = knob.help
+    text += f" [idle: {knob.idle}]" if knob.idle else ""
+    text += f" [off unless asked for: {knob.opt_in}]" if knob.opt_in else ""
+    return text

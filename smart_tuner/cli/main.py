@@ -10,11 +10,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from smart_tuner import __version__
+from smart_tuner.cli.errors import complain
+from smart_tuner.cli.help import SectionedCommand
+from smart_tuner.cli.invocation import DEBUG, PROGRAM, invoked, program_words
 
 COMMANDS = {
     "tune": "Search for the fastest setting of a model, and prove it.",
     "knobs": "List what can be turned.",
-    "routes": "List the routes that an expression stands for, without trying them.",
+    "routes": "List the routes of an expression, without trying them.",
     "status": "Say how far a study is.",
     "apply": "Build and measure one route.",
     "verify": "Rebuild a winner and the default here, and compare them again.",
@@ -47,6 +50,7 @@ class LazyGroup(TyperGroup):
         )
         single.command(
             name,
+            cls=SectionedCommand,
             help=module.HELP,
             epilog=f"Example: {module.EXAMPLE}",
             no_args_is_help=module.NEEDS_ARGUMENTS,
@@ -67,7 +71,7 @@ app = typer.Typer(
 
 def _show_version(value: bool) -> None:  # noqa: FBT001, typer calls it with a flag's value
     if value:
-        print(f"smart-tuner {__version__}")
+        print(f"{PROGRAM} {__version__}")
         raise typer.Exit
 
 
@@ -79,7 +83,7 @@ def root(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error.")
+        bool, typer.Option(DEBUG, help="Show the traceback of an error; may stand anywhere.")
     ] = False,
 ) -> None:
     """Hold the options that every subcommand shares."""
@@ -95,10 +99,26 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 good, 1 the answer is no, 2 wrong usage, 3 environment not fit, 130 interrupted.
     """
+    program = program_words() if arguments is None else [PROGRAM]
     given = sys.argv[1:] if arguments is None else arguments
-    try:
-        # `--debug` may stand anywhere; commands see it through `cli.errors`.
-        app([word for word in given if word != "--debug"], prog_name="smart-tuner")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
-    return 0
+    with invoked(program, given) as words:
+        try:
+            code = app(words, prog_name=PROGRAM, standalone_mode=False)
+        except typer.TyperException as error:
+            return _wrong_usage(error)
+        except SystemExit as end:  # the reader of our output went away
+            return end.code if isinstance(end.code, int) else 1
+    return code if isinstance(code, int) else 0
+
+
+def _wrong_usage(error: typer.TyperException) -> int:
+    """One line like any other error; a command that got nothing at all shows its help."""
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
+    if text.startswith("Usage:"):
+        print(text, file=sys.stderr)
+    elif context is None:
+        complain(text)
+    else:
+        complain(f"{text.rstrip('.')}; see `{context.command_path} --help`.")
+    return error.exit_code

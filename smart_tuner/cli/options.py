@@ -15,11 +15,53 @@ from smart_tuner.model.toml import read_toml
 from smart_tuner.study.settings import StudySettings, make_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pydantic.fields import FieldInfo
 
 _PLAIN = (int, float, bool, Path)
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Arguments": {"model": "MODEL"},
+    "Study": {
+        "budget": "TIME",
+        "trials": "N",
+        "study": "FOLDER",
+        "min_gain": "GAIN",
+        "max_regression": "SHARE",
+        "sampler": "NAME",
+    },
+    "Limits and seed": {
+        "trial_timeout": "TIME",
+        "memory_limit": "SIZE",
+        "seed": "N",
+    },
+    "Inputs": {
+        "shapes": "NAME:SIZES",
+        "inputs": "FILES",
+        "outputs": "FILES",
+        "held_out": "FILES",
+        "input_range": "RANGE",
+        "workload": "FILE",
+    },
+    "Accuracy": {
+        "metric": "NAME",
+        "epsilon": "LOSS",
+        "rtol": "X",
+        "atol": "X",
+        "reference": "WHO",
+    },
+    "Backend and knobs": {
+        "backend": "NAME",
+        "base": "FILE",
+        "only": "PATTERN",
+        "freeze": "PATTERN",
+        "ask": "KNOB",
+        "values": "KNOB=VALUES",
+        "all_knobs": "",
+    },
+}
+"""Section of the help, setting and what stands for its value, in the order of the help."""
 
 
 def with_settings(names: Iterable[str]) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -28,12 +70,18 @@ def with_settings(names: Iterable[str]) -> Callable[[Callable[..., int]], Callab
     The decorated function gets ``settings: dict[str, Any]``, the settings that the user gave on
     the command line, and its own parameters as they stand.
     """
-    chosen = tuple(names)
+    wanted = set(names)
+    placed = [
+        (section, name, metavar)
+        for section, settings in SECTIONS.items()
+        for name, metavar in settings.items()
+        if name in wanted
+    ]
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         @functools.wraps(function)
         def run(**arguments: Any) -> int:
-            given = {name: arguments.pop(name) for name in chosen}
+            given = {name: arguments.pop(name) for _, name, _ in placed}
             return function(
                 settings={key: value for key, value in given.items() if value not in (None, [])},
                 **arguments,
@@ -44,8 +92,8 @@ def with_settings(names: Iterable[str]) -> Callable[[Callable[..., int]], Callab
             for parameter in inspect.signature(function, eval_str=True).parameters.values()
             if parameter.name != "settings"
         ]
-        made = [_parameter(name, StudySettings.model_fields[name]) for name in chosen]
-        parameters = [*made, *own]
+        made = [_parameter(*place) for place in placed]
+        parameters = [*made[:1], *own, *made[1:]]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {item.name: item.annotation for item in parameters}
         return run
@@ -53,23 +101,34 @@ def with_settings(names: Iterable[str]) -> Callable[[Callable[..., int]], Callab
     return decorate
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+def _parameter(section: str, name: str, metavar: str) -> inspect.Parameter:
     """One command-line parameter for one setting; ``None`` means "not given"."""
+    field = StudySettings.model_fields[name]
     plain = _plain_type(field)
     if field.is_required():
-        kind: Any = typer.Argument(help=field.description)
+        kind: Any = typer.Argument(help=field.description, metavar=metavar, show_default=False)
         return inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[plain, kind]
         )
-    flag = f"--{name.replace('_', '-')}"
-    shown = "" if field.default in (None, (), False) else f" [default: {_shown(name, field)}]"
-    option = typer.Option(flag, help=f"{field.description}{shown}", show_default=False)
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        help=f"{field.description}{_remarks(name, field, plain)}",
+        metavar=metavar or None,
+        rich_help_panel=section,
+        show_default=False,
+    )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[typing.Optional[plain], option],  # noqa: UP045, typer needs it on 3.10
     )
+
+
+def _remarks(name: str, field: FieldInfo, plain: Any) -> str:
+    repeats = " [repeatable]" if plain == list[str] else ""
+    is_plain = field.default in (None, (), False)
+    return repeats + ("" if is_plain else f" [default: {_shown(name, field)}]")
 
 
 def _plain_type(field: FieldInfo) -> Any:

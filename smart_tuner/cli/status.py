@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 
 from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.output import print_json
 from smart_tuner.report.status import print_status, study_status
 from smart_tuner.study.folder import StudyFolder
 
@@ -21,14 +21,14 @@ NEEDS_ARGUMENTS = True
 
 @guarded
 def command(
-    study: Annotated[Path, typer.Argument(help="The study folder.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study folder.")],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
     """Read the journal and print counts, budget and the best route so far."""
     status = study_status(StudyFolder(study.expanduser().absolute()))
     if as_json:
-        print(json.dumps(asdict(status), ensure_ascii=False))
+        print_json(asdict(status))
     else:
         print_status(status, Console())
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 import sys
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import Annotated, Any
@@ -11,11 +11,15 @@ import optuna
 import typer
 from rich.console import Console
 
-from smart_tuner.cli.errors import complain, guarded
+from smart_tuner.cli.errors import INTERRUPTED, guarded
+from smart_tuner.cli.invocation import current
 from smart_tuner.cli.options import merged, with_settings
+from smart_tuner.cli.output import print_json
 from smart_tuner.report.outcome import print_result
 from smart_tuner.report.page import write_report
 from smart_tuner.report.terminal import display
+from smart_tuner.report.words import duration
+from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.settings import StudySettings
 from smart_tuner.study.tune import tune
 
@@ -33,7 +37,10 @@ def command(
     *,
     settings: dict[str, Any],
     config: Annotated[
-        Path | None, typer.Option("--config", help="TOML file with settings; flags override it.")
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="TOML file with settings; flags override it."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
@@ -46,17 +53,29 @@ def run_study(settings: StudySettings, *, quiet: bool = False, as_json: bool = F
     """Tune, write the report, print the verdict."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     console = Console(stderr=as_json)
-    title = f"smart-tuner: {settings.model} on {settings.backend}, budget {settings.budget:g} s"
+    title = f"smart-tuner: {settings.model} on {settings.backend}, {_limits(settings)}"
     try:
         with display(title, console, quiet=quiet) as listener:
             result = tune(settings, listener=listener)
     except KeyboardInterrupt:
-        complain(f"stopped; the same command continues the study in {settings.folder}")
-        return 130
+        return _stopped(settings)
     write_report(settings.folder)
     if as_json:
-        json.dump(result.to_json(), sys.stdout, ensure_ascii=False, indent=1)
-        print()
+        print_json({"study": str(settings.folder), **result.to_json()})
     else:
         print_result(result, Console())
     return 0
+
+
+def _limits(settings: StudySettings) -> str:
+    trials = "" if settings.trials is None else f", {settings.trials} trials"
+    return f"budget {duration(settings.budget)}{trials}"
+
+
+def _stopped(settings: StudySettings) -> int:
+    """Say in one line how to go on: the very command that was called."""
+    again = shlex.join(current().words)
+    is_kept = StudyFolder(settings.folder).exists
+    what = "stopped, the study is kept; to continue" if is_kept else "stopped; to start again"
+    print(f"smart-tuner: {what}: {again}", file=sys.stderr)
+    return INTERRUPTED

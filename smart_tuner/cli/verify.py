@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 
 from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.output import print_json
 from smart_tuner.report.terminal import display
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.verify import Verification, verify
@@ -22,10 +22,10 @@ NEEDS_ARGUMENTS = True
 
 @guarded
 def command(
-    study: Annotated[Path, typer.Argument(help="The study folder.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study folder.")],
     *,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=2, max=100, help="Fresh builds a side.")
+        int, typer.Option("--rounds", metavar="N", min=2, max=100, help="Fresh builds a side.")
     ] = REPORT_ROUNDS,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
@@ -35,7 +35,7 @@ def command(
     ) as listener:
         found = verify(study, listener, rounds)
     if as_json:
-        print(json.dumps({**asdict(found), "holds": found.holds}, ensure_ascii=False))
+        print_json({**asdict(found), "holds": found.holds})
     else:
         print(_sentence(found))
     return 0 if found.holds else 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
 from rich.text import Text
 
-from smart_tuner.report.words import duration
+from smart_tuner.report.words import counted, duration
 from smart_tuner.study.result import Verdict
 
 if TYPE_CHECKING:
@@ -20,16 +21,17 @@ def print_result(result: TuneResult, console: Console) -> None:
     won = result.verdict is Verdict.WINNER
     console.print()
     console.print(Text(result.sentence, style="bold green" if won else "bold"))
+    gains = Table.grid(padding=(0, 2))
     for name, gain in (
-        ("the shipped file over the fastest default build", result.engine_gain if won else None),
+        ("engine, over the fastest default build", result.engine_gain if won else None),
         ("under sustained load", result.sustained_gain),
-        ("over the bare default, your base included", result.bare_gain),
+        ("over the bare default, base included", result.bare_gain),
     ):
         if gain is not None:
-            console.print(Text(f"  {name}: {gain}"))
-    trials = ", ".join(
-        f"{count} {word.replace('_', ' ')}" for word, count in result.trials.items()
-    )
+            gains.add_row("", Text(name), Text(str(gain)))
+    if gains.row_count:
+        console.print(gains)
+    trials = counted(result.trials) or "none"
     console.print(Text(f"  trials: {trials}; {duration(result.spent_seconds)} spent"))
     console.print(Text(f"  study: {result.study}"), soft_wrap=True)
     if won:

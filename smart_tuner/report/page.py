@@ -1,4 +1,4 @@
-"""The one-page report of a study, as Markdown, and its trials as JSON lines."""
+"""The one-page report of a study, as Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.model.files import whole_file
-from smart_tuner.report.words import OUTCOME_WORDS, duration, percent, shortened
+from smart_tuner.report.jsonl import trial_row
+from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.words import OUTCOME_WORDS, budget_phrase, counted, percent, shortened
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.folder import StudyFolder
@@ -17,10 +19,11 @@ from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.search import BASELINE_MS
 from smart_tuner.study.settings import command_line
 from smart_tuner.study.tune import STUDY_NAME
+from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from smart_tuner.storages.history import TrialRecord
@@ -33,11 +36,21 @@ MESSAGE_ROOM = 120
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a report is made of."""
+    """What a report is made of.
 
-    document: dict[str, Any]
-    platform: dict[str, Any]
+    Attributes:
+        document: ``study.toml``.
+        platform: ``platform.json``.
+        result: The verdict.
+        losses: Accuracy losses of the winner, as its manifest lists them; empty without one.
+        records: Finished trials.
+        baseline_ms: The study's frozen baseline latency.
+    """
+
+    document: Mapping[str, Any]
+    platform: Mapping[str, Any]
     result: TuneResult
+    losses: tuple[Mapping[str, Any], ...]
     records: tuple[TrialRecord, ...]
     baseline_ms: float
 
@@ -47,49 +60,37 @@ def write_report(root: Path) -> None:
 
     Raises:
         UserInputError: The study has no verdict yet, or is damaged.
+        EnvironmentNotFit: The folder cannot be written to.
     """
     folder = StudyFolder(root)
+    result = read_result(folder.result_file)
     study = open_study(folder.journal, STUDY_NAME, None, create=False)
+    ships = result.verdict is Verdict.WINNER
     material = Material(
         document=folder.read_settings(),
         platform=json.loads(folder.platform_file.read_text(encoding="utf-8")),
-        result=read_result(folder.result_file),
+        result=result,
+        losses=tuple(read_manifest(folder.winner)["losses"]) if ships else (),
         records=finished_trials(study),
         baseline_ms=float(study.user_attrs[BASELINE_MS]),
     )
     with whole_file(folder.report_file) as file:
-        file.write("\n".join(_page(material)).encode())
+        file.write("\n".join(page(material)).encode())
     with whole_file(folder.trials_file) as file:
         for record in material.records:
-            line = json.dumps(trial_row(record, material.baseline_ms), ensure_ascii=False)
-            file.write(f"{line}\n".encode())
+            file.write(f"{trial_row(record, material.baseline_ms)}\n".encode())
 
 
-def trial_row(record: TrialRecord, baseline_ms: float) -> dict[str, Any]:
-    """One trial as a line of ``trials.jsonl``: plain types, nothing infinite."""
-    return {
-        "number": record.number,
-        "route": str(record.route),
-        "outcome": record.outcome.value,
-        "latency_ms": record.value_ms,
-        "gain": baseline_ms / record.value_ms if record.value_ms else None,
-        "half_width": record.half_width,
-        "violation": record.violation,
-        "unchanged": record.unchanged,
-        "fingerprint": record.fingerprint,
-        "seconds": dict(record.seconds),
-        "reason": record.reason,
-        "message": record.message,
-    }
-
-
-def _page(material: Material) -> Iterator[str]:
+def page(material: Material) -> Iterator[str]:
+    """The lines of the report."""
     settings = material.document["settings"]
-    yield f"# {settings['model'].rsplit('/', 1)[-1]} on {material.platform['device']}"
+    name = str(settings["model"]).rsplit("/", 1)[-1]
+    yield f"# {plain(name)} on {plain(material.platform['device'])}"
     yield ""
-    yield f"**{material.result.sentence}**"
+    yield f"**{plain(material.result.sentence)}**"
     yield ""
     yield from _gains(material.result)
+    yield from _accuracy(material.losses)
     yield from _setting(material)
     yield from _trials(material)
     yield from _failures(material.records)
@@ -97,10 +98,8 @@ def _page(material: Material) -> Iterator[str]:
     yield "## Again"
     yield ""
     yield "```bash"
-    yield shlex.join(
-        command_line(settings, material.result.study.relative_to(material.result.study.parent))
-    )
-    yield f"smart-tuner verify {shlex.quote(material.result.study.name)}"
+    yield shlex.join(command_line(settings, material.result.study))
+    yield shlex.join(["smart-tuner", "verify", str(material.result.study)])
     yield "```"
     yield ""
 
@@ -112,67 +111,118 @@ def _gains(result: TuneResult) -> Iterator[str]:
         ("under sustained load, blocks of ten seconds", result.sustained_gain),
         ("over the bare default, base included", result.bare_gain),
     ]
-    if not any(gain for _, gain in rows):
+    known = [(name, gain) for name, gain in rows if gain is not None]
+    if not known:
         return
-    yield "| gain of the best route | estimate | 95 % interval | samples |"
-    yield "| --- | --- | --- | --- |"
-    for name, gain in rows:
-        if gain is not None:
-            span = "none" if math.isinf(gain.high) else f"{gain.low:.3f} to {gain.high:.3f}"
-            yield f"| {name} | {gain.value:.3f}x | {span} | {gain.samples} |"
+    yield from table(
+        ("gain of the best route", "estimate", "95 % interval", "samples"),
+        (
+            (
+                name,
+                f"{gain.value:.3f}x",
+                "none" if math.isinf(gain.high) else f"{gain.low:.3f} to {gain.high:.3f}",
+                str(gain.samples),
+            )
+            for name, gain in known
+        ),
+    )
     yield ""
     if result.verdict is Verdict.WINNER:
         yield "It ships in `winner/`: the engine, `manifest.json`, and `load_winner.py` to load it."
         yield ""
 
 
-def _setting(material: Material) -> Iterator[str]:
-    document, platform = material.document, material.platform
-    settings, accuracy = document["settings"], document["accuracy"]
-    facts = {
-        "model": f"`{settings['model']}`, sha256 `{document['identity']['model'][:16]}...`",
-        "inputs": "synthetic" if material.result.provisional else "given",
-        "backend": platform["backend_version"],
-        "device": f"{platform['device']}; {platform['driver']}",
-        "platform": ", ".join(f"{key} {value}" for key, value in platform["details"].items()),
-        "accuracy": f"{accuracy['metric']} within {accuracy['epsilon']}, every output",
-        "smallest gain that ships": f"{material.result.min_gain:g}x",
-        "search": f"`{settings['sampler']}`, seed {document['seed']}",
-        "budget": (
-            f"{duration(material.result.spent_seconds)} of {duration(settings['budget'])} spent"
+def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The worst loss of each output of the winner, over all points and pairs."""
+    worst: dict[str, Mapping[str, Any]] = {}
+    for loss in losses:
+        known = worst.setdefault(str(loss["output"]), loss)
+        if float(loss["loss"]) > float(known["loss"]):
+            worst[str(loss["output"])] = loss
+    if not worst:
+        return
+    yield from table(
+        ("output of the winner", "worst loss", "metric", "epsilon"),
+        (
+            (
+                code(name),
+                f"{float(loss['loss']):.3g}",
+                plain(loss["metric"]),
+                _limit(loss["epsilon"]),
+            )
+            for name, loss in worst.items()
         ),
+    )
+    yield ""
+
+
+def _limit(epsilon: object) -> str:
+    return f"{float(str(epsilon)):g}"
+
+
+def _setting(material: Material) -> Iterator[str]:
+    document, platform, result = material.document, material.platform, material.result
+    settings, identity = document["settings"], document["identity"]
+    details = ", ".join(f"{key} {value}" for key, value in platform["details"].items())
+    facts = {
+        "model": f"{code(settings['model'])}, sha256 {code(identity['model'][:16])}...",
+        "inputs": "synthetic" if result.provisional else "given",
+        "backend": plain(platform["backend_version"]),
+        "device": plain(f"{platform['device']}; {platform['driver']}"),
+        "platform": plain(details),
+        "accuracy": plain(_constraint(document["accuracy"])),
+        "smallest gain that ships": f"{result.min_gain:g}x",
+        "search": f"{code(settings['sampler'])}, seed {document['seed']}",
+        "budget": budget_phrase(result.spent_seconds, float(settings["budget"])),
         "baseline": f"{material.baseline_ms:.4g} ms",
     }
     yield "## Setting"
     yield ""
-    yield "| what | value |"
-    yield "| --- | --- |"
-    yield from (f"| {name} | {_cell(value)} |" for name, value in facts.items())
+    yield from table(("what", "value"), (fact for fact in facts.items() if fact[1]))
     yield ""
+
+
+def _constraint(accuracy: Mapping[str, Any]) -> str:
+    limits = dict(accuracy.get("per_output", {}))
+    text = f"{accuracy['metric']} within {_limit(accuracy['epsilon'])}"
+    if limits:
+        each = ", ".join(f"{name} within {_limit(limit)}" for name, limit in limits.items())
+        return f"{text}; {each}"
+    return f"{text}, every output"
 
 
 def _trials(material: Material) -> Iterator[str]:
-    counts = material.result.trials
     yield "## Trials"
     yield ""
-    yield ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items()) + "."
+    yield f"{counted(material.result.trials) or 'None'}."
     yield ""
     measured = [
-        record
+        (record.value_ms, record)
         for record in material.records
         if record.outcome is TrialOutcome.FEASIBLE and record.value_ms and not record.unchanged
     ]
     if not measured:
         return
+    measured.sort(key=lambda pair: (pair[0], pair[1].number))
     yield "The fastest, as the search saw them (one measurement each: the top is partly luck):"
     yield ""
-    yield "| trial | gain | +- | route |"
-    yield "| --- | --- | --- | --- |"
-    for record in sorted(measured, key=lambda record: record.value_ms or 0.0)[:BEST_ROWS]:
-        gain = material.baseline_ms / (record.value_ms or material.baseline_ms)
-        spread = percent(record.half_width) if record.half_width is not None else "?"
-        yield f"| {record.number} | {gain:.3f}x | {spread} | `{_cell(str(record.route))}` |"
+    yield from table(
+        ("trial", "gain", "+-", "route"),
+        (
+            (
+                str(record.number),
+                f"{material.baseline_ms / value:.3f}x",
+                "?" if record.half_width is None else percent(record.half_width),
+                _route(record),
+            )
+            for value, record in measured[:BEST_ROWS]
+        ),
+    )
     yield ""
+
+
+def _route(record: TrialRecord) -> str:
+    return code(record.route) if len(record.route) else "(default)"
 
 
 def _failures(records: Iterable[TrialRecord]) -> Iterator[str]:
@@ -181,12 +231,18 @@ def _failures(records: Iterable[TrialRecord]) -> Iterator[str]:
         return
     yield "## What did not work"
     yield ""
-    yield "| trial | outcome | route | why |"
-    yield "| --- | --- | --- | --- |"
-    for record in failed[:FAILURE_ROWS]:
-        why = _cell(shortened(record.message, MESSAGE_ROOM))
-        word = OUTCOME_WORDS[record.outcome]
-        yield f"| {record.number} | {word} | `{_cell(str(record.route))}` | {why} |"
+    yield from table(
+        ("trial", "outcome", "route", "why"),
+        (
+            (
+                str(record.number),
+                OUTCOME_WORDS[record.outcome],
+                _route(record),
+                plain(shortened(record.message, MESSAGE_ROOM)),
+            )
+            for record in failed[:FAILURE_ROWS]
+        ),
+    )
     if len(failed) > FAILURE_ROWS:
         yield ""
         yield f"And {len(failed) - FAILURE_ROWS} more, in `trials.jsonl`."
@@ -197,10 +253,5 @@ def _notes(result: TuneResult) -> Iterator[str]:
     if result.notes:
         yield "## Notes"
         yield ""
-        yield from (f"- {note}" for note in result.notes)
+        yield from (f"- {plain(note)}" for note in result.notes)
         yield ""
-
-
-def _cell(text: object) -> str:
-    """Text that cannot break out of a table's cell."""
-    return " ".join(str(text).split()).replace("|", "\\|")

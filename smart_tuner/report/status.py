@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
-from smart_tuner.errors import UserInputError
-from smart_tuner.report.words import duration
+from smart_tuner.errors import EnvironmentNotFit
+from smart_tuner.report.words import budget_phrase, counted
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.result import read_result
@@ -21,6 +21,7 @@ from smart_tuner.study.tune import STUDY_NAME
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.folder import StudyFolder
 
 
@@ -86,40 +87,50 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     )
 
 
-def _journal(folder: StudyFolder) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    if not folder.journal.is_file():
+def _journal(folder: StudyFolder) -> tuple[dict[str, Any], tuple[TrialRecord, ...]]:
+    try:
+        is_empty = folder.journal.stat().st_size == 0
+    except OSError:
+        is_empty = True
+    if is_empty:
         return {}, ()
     study = open_study(folder.journal, STUDY_NAME, None, create=False)
     return study.user_attrs, finished_trials(study)
 
 
 def is_running(folder: StudyFolder) -> bool:
-    """Whether a process holds the study."""
-    lock = FileLock(folder.root / ".lock", timeout=0)
+    """Whether a process holds the study; asks without writing, and without being in its way."""
     try:
-        with lock:
-            return False
-    except Timeout:
-        return True
+        descriptor = os.open(folder.root / ".lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     except OSError as error:
-        msg = f"Cannot look at {folder.root}: {error.strerror}."
-        raise UserInputError(msg) from None
+        msg = f"Cannot look at {folder.root}: {error.strerror}; allow reading it."
+        raise EnvironmentNotFit(msg) from None
+    try:
+        # Shared, so that two that ask do not take each other for the study.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def print_status(status: StudyStatus, console: Console) -> None:
     """Print a status for people."""
-    counts = ", ".join(f"{n} {word.replace('_', ' ')}" for word, n in status.trials.items())
     lines = [
         f"{status.model}: {status.state}",
-        f"  trials: {counts or 'none yet'}",
-        f"  budget: {duration(status.spent_seconds)} of {duration(status.budget_seconds)} spent",
+        f"  trials: {counted(status.trials) or 'none yet'}",
+        f"  budget: {budget_phrase(status.spent_seconds, status.budget_seconds)}",
     ]
     if status.baseline_ms is not None:
         lines.append(f"  baseline: {status.baseline_ms:.4g} ms")
-        best = status.best_route or "(default)"
-        lines.append(f"  best so far, not yet confirmed: {status.best_gain:.3f}x  {best}")
     if status.verdict:
         lines.append(f"  verdict: {status.verdict}")
+    elif status.baseline_ms is not None:
+        best = status.best_route or "(default)"
+        lines.append(f"  best so far, not yet confirmed: {status.best_gain:.3f}x  {best}")
     if status.state == "stopped":
         lines.append(f"  to continue: {status.command}")
     for line in lines:

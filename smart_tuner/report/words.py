@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from smart_tuner.study.events import TrialFinished
 
 OUTCOME_WORDS = {
@@ -36,9 +38,34 @@ def shortened(text: str, room: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: ``42 s``, ``9 min``, ``2.5 h``."""
+    """Seconds for people: ``42 s``, ``9 min``, ``2.5 h``; ``no limit`` for infinity."""
+    if math.isinf(seconds):
+        return "no limit"
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 100 * 60:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def budget_phrase(spent: float, total: float) -> str:
+    """How much of a budget is spent, for people: ``28 s of 30 s spent``."""
+    whole = "" if math.isinf(total) else f" of {duration(total)}"
+    return f"{duration(spent)}{whole} spent"
+
+
+def clock(spent: float, total: float) -> str:
+    """How much of a budget is spent: ``2:05 of 10:00``, or ``2:05`` without a limit."""
+    return _clock(spent) if math.isinf(total) else f"{_clock(spent)} of {_clock(total)}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def counted(trials: Mapping[str, int]) -> str:
+    """Trials by stored outcome as a phrase: ``12 ok, 1 build failed``."""
+    words = {outcome.value: word for outcome, word in OUTCOME_WORDS.items()}
+    return ", ".join(f"{count} {words.get(name, name)}" for name, count in trials.items())

@@ -14,6 +14,7 @@ from smart_tuner.knobs.check import check_knobs
 from smart_tuner.knobs.read import database_digest
 from smart_tuner.knobs.select import SpaceOptions, count_left_out, left_out, select_space
 from smart_tuner.model.load import load_model
+from smart_tuner.model.names import listed
 from smart_tuner.model.prepare import InputOptions
 from smart_tuner.model.public import PREFIX, locate_model, public_model
 from smart_tuner.model.shapes import parse_shapes
@@ -114,8 +115,9 @@ def make_plan(settings: StudySettings) -> Plan:
         UserInputError: A file or a setting is wrong.
         EnvironmentNotFit: The backend is missing or cannot work here.
     """
-    requested_constraint(settings)
+    constraint = requested_constraint(settings)
     model = load_model(locate_model(settings.model).expanduser())
+    _check_outputs(constraint, model)
     base = read_base(settings.base)
     listed = load_backend(settings.backend).knobs(model)
     check_knobs((f"backend {settings.backend}, knob {knob.name}", knob) for knob in listed)
@@ -173,6 +175,13 @@ def requested_constraint(settings: StudySettings) -> AccuracyConstraint:
         rtol=settings.rtol,
         atol=settings.atol,
     )
+
+
+def _check_outputs(constraint: AccuracyConstraint, model: ModelSpec) -> None:
+    names = [spec.name for spec in model.outputs]
+    if unknown := [name for name in constraint.per_output if name not in names]:
+        msg = f"--epsilon: the model has no output {unknown[0]!r}; its outputs: {listed(names)}."
+        raise UserInputError(msg)
 
 
 def _space_options(settings: StudySettings, database: KnobDatabase) -> SpaceOptions:

@@ -67,7 +67,11 @@ def tune(
     budget = Budget(chosen.budget, chosen.trials)
     listener(PhaseStarted("prepare", "Reading the model and finding the knobs"))
     plan = make_plan(chosen)
+    # Refuses an unknown sampler and a damaged study before anything is made.
+    make_sampler(chosen.sampler, plan.space.choices, plan.space.defaults, seed=0)
     folder = StudyFolder(chosen.folder)
+    if folder.exists:
+        folder.read_settings()
     with _writable(folder), open_session(plan, folder, listener) as session:
         return _run(session, budget, listener)
 

@@ -1,0 +1,38 @@
+"""Trials as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from smart_tuner.storages.history import TrialRecord
+
+
+def trial_row(record: TrialRecord, baseline_ms: float) -> str:
+    """One trial as a line of ``trials.jsonl``: strict JSON, ``null`` where there is no figure.
+
+    Args:
+        record: The trial.
+        baseline_ms: The study's frozen baseline latency, for the gain.
+    """
+    row: dict[str, Any] = {
+        "number": record.number,
+        "route": str(record.route),
+        "outcome": record.outcome.value,
+        "latency_ms": _finite(record.value_ms),
+        "gain": baseline_ms / record.value_ms if record.value_ms else None,
+        "half_width": _finite(record.half_width),
+        "violation": _finite(record.violation),
+        "unchanged": record.unchanged,
+        "fingerprint": record.fingerprint,
+        "seconds": dict(record.seconds),
+        "reason": record.reason,
+        "message": record.message,
+    }
+    return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
