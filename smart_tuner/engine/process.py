@@ -25,6 +25,7 @@ from smart_tuner.engine.process_group import (
     descendants,
     kill_group,
     resident_bytes,
+    resident_bytes_of,
     wait_for_group,
 )
 from smart_tuner.errors import ChildDied, ChildTimedOut
@@ -153,6 +154,10 @@ class ChildProcess:
                 self._fail_as_ended()
             if not complete:
                 self._watch(deadline, timeout_seconds)
+        # Short requests end before the watch looks again, and many of them may add up. One
+        # process is asked in microseconds, the whole group in milliseconds.
+        if self._limit is not None and resident_bytes_of(self.pid) > self._limit:
+            self._look()
         return bytes(incoming)
 
     def _send(self, outgoing: memoryview) -> int:
@@ -190,8 +195,8 @@ class ChildProcess:
         self._peak = max(self._peak, used)
         if self._limit is not None and used > self._limit:
             self._fail(
-                f"out of memory: {used / _GIGABYTE:.1f} GB over the limit of "
-                f"{self._limit / _GIGABYTE:.1f} GB"
+                f"out of memory: {used / _GIGABYTE:.3g} GB over the limit of "
+                f"{self._limit / _GIGABYTE:.3g} GB"
             )
 
     def _fail_as_ended(self) -> NoReturn:

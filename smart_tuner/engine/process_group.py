@@ -30,9 +30,16 @@ def resident_bytes(group: int) -> int:
     """Return the resident memory of all processes of a group; shared pages count each time."""
     total = 0
     for process in living_members(group):
-        with suppress(psutil.Error):
-            total += process.memory_info().rss
+        total += resident_bytes_of(process.pid)
     return total
+
+
+def resident_bytes_of(pid: int) -> int:
+    """Return the resident memory of one process; none when it has ended."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def descendants(pid: int) -> tuple[psutil.Process, ...]:

@@ -51,6 +51,14 @@ def allocate(megabytes: int) -> dict[str, Any]:
     return {"kept": len(hoard)}
 
 
+HOARD: list[bytes] = []
+
+
+def allocate_and_answer(megabytes: int) -> dict[str, Any]:
+    HOARD.append(b"x" * (megabytes << 20))
+    return {"kept": megabytes}
+
+
 def allocate_in_grandchild(megabytes: int) -> dict[str, Any]:
     code = f"import time; hoard = b'x' * ({megabytes} << 20); time.sleep(600)"
     subprocess.run([sys.executable, "-c", code], check=False)
