@@ -105,8 +105,7 @@ def without_idle_knobs(best: Fresh, builder: FreshBuilder) -> Fresh:
         if not is_complete:
             break
         size = size // 2
-    lost = current.log_ratio - best.log_ratio
-    return best if lost > REGRET else current
+    return current if _is_as_fast(current, best, REGRET) else best
 
 
 def _one_pass(current: Fresh, builder: FreshBuilder, size: int) -> tuple[Fresh, bool]:
@@ -120,15 +119,16 @@ def _one_pass(current: Fresh, builder: FreshBuilder, size: int) -> tuple[Fresh, 
         if not builder.affords(REPORT_ROUNDS + 1):
             return current, False
         shorter = builder.measure(BuildRoute(rest), "reset")
-        if shorter and _is_as_fast(shorter, current):
+        if shorter and _is_as_fast(shorter, current, TOLERANCE):
             current = shorter
     return current, True
 
 
-def _is_as_fast(shorter: Fresh, longer: Fresh) -> bool:
+def _is_as_fast(shorter: Fresh, longer: Fresh, tolerance: float) -> bool:
+    """Whether a route lost no more than ``tolerance``, or is the same engine anyway."""
     if shorter.engine.fingerprint == longer.engine.fingerprint:
         return True
-    return shorter.log_ratio - longer.log_ratio <= TOLERANCE
+    return shorter.log_ratio - longer.log_ratio <= tolerance
 
 
 def report_rounds(route: BuildRoute, builder: FreshBuilder) -> tuple[Fresh | None, ...]:

@@ -18,7 +18,7 @@ from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import optuna
 
@@ -92,7 +92,7 @@ class Search:
             except SearchExhausted as end:
                 self.listener(Note(str(end)))
                 return
-            self._try(trial, rule, budget, budget.trial_deadline(seconds, self.trial_seconds))
+            self._try(trial, rule, budget, seconds)
 
     def _result_of(self, trial: optuna.Trial) -> Trial | None:
         """What the trial's folder holds, if it is whole and of this very route."""
@@ -107,23 +107,26 @@ class Search:
         for number in fail_stale(self.study):
             self.listener(Note(f"trial {number} {why}: its route is tried again"))
 
-    def _try(self, trial: optuna.Trial, rule: StopRule, budget: Budget, deadline: float) -> None:
+    def _try(
+        self, trial: optuna.Trial, rule: StopRule, budget: Budget, seconds: Sequence[float]
+    ) -> None:
         route = route_of(trial.params, self.choices)
         self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
         tried = self._not_offered(route)
+        deadline = budget.trial_deadline(seconds, self.trial_seconds)
         if tried is None:
             folder = self.folder.trial(trial.number)
             folder.mkdir(parents=True, exist_ok=True)
             tried = self.evaluator.evaluate(route, folder, rule, deadline_seconds=deadline)
             drop_engine(folder)
-        if tried.outcome is TrialOutcome.TIMED_OUT and deadline < self.trial_seconds:
+        is_over = deadline < self.trial_seconds and not budget.search_left(seconds)
+        if is_over and tried.outcome is TrialOutcome.TIMED_OUT:
             # The budget ended, not the patience with this route: nothing is known about it.
             self._close("did not fit into what was left of the budget")
-            self.study.set_user_attr(SPENT, budget.spent)
-            return
-        self._tell(trial, tried)
+        else:
+            self._tell(trial, tried)
+            self.listener(self._finished(trial.number, tried, budget))
         self.study.set_user_attr(SPENT, budget.spent)
-        self.listener(self._finished(trial.number, tried, budget))
 
     def _not_offered(self, route: BuildRoute) -> Trial | None:
         """The outcome of a route that this machine does not offer; ``None`` for all others."""

@@ -1,0 +1,82 @@
+import dataclasses
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.simulate.model_file import write_simulated_model
+from smart_tuner.study.budget import Budget
+from smart_tuner.study.fresh import FreshBuilder
+from smart_tuner.study.tune import tune
+from tests.unit.study.pretend import (
+    Answer,
+    Planted,
+    PretendEvaluator,
+    Recorder,
+    planted_compiler,
+)
+
+MakeBuilder = Callable[..., tuple[FreshBuilder, PretendEvaluator]]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def make_builder(tmp_path: Path) -> MakeBuilder:
+    """Make a builder over a pretended evaluator, from what each route gives."""
+
+    def make(
+        answer: Callable[[BuildRoute], Answer],
+        *,
+        budget: Budget | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> tuple[FreshBuilder, PretendEvaluator]:
+        evaluator = PretendEvaluator(answer)
+        builder = FreshBuilder(
+            evaluator=evaluator,  # type: ignore[arg-type]
+            folder=tmp_path / "finalists",
+            weights=weights or {"default": 1.0},
+            budget=budget or Budget(1000.0),
+            rule=StopRule.fixed(4),
+            listener=Recorder(),
+        )
+        return builder, evaluator
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def planted_origin(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """One finished study with a winner, made once."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    folder = tmp_path_factory.mktemp("planted")
+    model = write_simulated_model(folder, planted_compiler())
+    settings: dict[str, Any] = {
+        "backend": "replay",
+        "metric": "linf",
+        "budget": 60,
+        "trials": 12,
+        "seed": 1,
+    }
+    return Planted(model, tune(model, study=folder / "study", **settings), settings)
+
+
+@pytest.fixture
+def planted(planted_origin: Planted, tmp_path: Path) -> Planted:
+    """A copy of that study, to do with as a test likes."""
+    folder = tmp_path / "planted"
+    shutil.copytree(planted_origin.model.parent, folder)
+    return Planted(
+        folder / planted_origin.model.name,
+        dataclasses.replace(planted_origin.result, study=folder / "study"),
+        planted_origin.settings,
+    )
