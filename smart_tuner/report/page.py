@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.model.files import whole_file
@@ -24,7 +25,6 @@ from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.result import TuneResult
@@ -95,13 +95,7 @@ def page(material: Material) -> Iterator[str]:
     yield from _trials(material)
     yield from _failures(material.records)
     yield from _notes(material.result)
-    yield "## Again"
-    yield ""
-    yield "```bash"
-    yield shlex.join(command_line(settings, material.result.study))
-    yield shlex.join(["smart-tuner", "verify", str(material.result.study)])
-    yield "```"
-    yield ""
+    yield from _again(settings, material.result.study.name)
 
 
 def _gains(result: TuneResult) -> Iterator[str]:
@@ -255,3 +249,16 @@ def _notes(result: TuneResult) -> Iterator[str]:
         yield ""
         yield from (f"- {plain(note)}" for note in result.notes)
         yield ""
+
+
+def _again(settings: Mapping[str, Any], study: str) -> Iterator[str]:
+    """Commands that hold wherever the study is moved to, from the folder around it."""
+    yield "## Again"
+    yield ""
+    yield "In the folder that holds the study:"
+    yield ""
+    yield "```bash"
+    yield shlex.join(command_line(settings, Path(study)))
+    yield shlex.join(["smart-tuner", "verify", study])
+    yield "```"
+    yield ""

@@ -136,7 +136,9 @@ class LiveDisplay:
         if self.last is not None:
             counts = ", ".join(f"{count} {word}" for word, count in self.counts.most_common())
             best = (f"{self.last.incumbent_gain:.3f}x", "bold green")
-            parts.insert(2, Text.assemble("best so far ", best, f"  {counts}"))
+            line = Text.assemble("best so far ", best, f"  {counts}", overflow="ellipsis")
+            line.no_wrap = True
+            parts.insert(2, line)
         if self.rows:
             parts.append(self._table())
         # The last line leaves room for the ^C that a terminal echoes: wrapped, it would shift all.

@@ -212,3 +212,14 @@ def test_numbers_that_json_lacks_are_text(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_pretender_is_installed() -> None:
     assert set(doctor.PRETENDERS) == {load_backend(name).name for name in doctor.PRETENDERS}
+
+
+def test_a_finished_study_has_its_report(finished: Path) -> None:
+    report = (finished / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("# model.onnx on simulated\n")
+    assert "| `y` | " in report
+    assert "-grave=yes" in report
+    rows = [strict(line) for line in (finished / "trials.jsonl").read_text().split("\n")[:-1]]
+    assert [row["number"] for row in rows] == list(range(len(rows)))
+    assert {row["outcome"] for row in rows} == {"feasible", "build_failed"}
+    assert rows[0]["route"] == ""
