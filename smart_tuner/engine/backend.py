@@ -45,7 +45,11 @@ class EngineRunner(Protocol):
         ...
 
     def time_block(self, iterations: int) -> tuple[float, ...]:
-        """Run on the inputs of the last ``infer`` and return milliseconds, one a run.
+        """Run ``iterations`` times on the inputs of the last ``infer`` and return milliseconds.
+
+        One figure a run, or fewer where runs are too short to be timed one by one: then each
+        figure is the mean of consecutive runs, at least one in all, and the last may stand for
+        runs beyond ``iterations``.
 
         End-to-end: host inputs to host outputs. The output buffers are poisoned before the block.
 

@@ -41,7 +41,8 @@ class OnnxRuntimeRunner:
     Attributes:
         runs_per_sample: How many runs stand behind one sample of ``time_block``; more than one
             when a run takes less than 20 us, where reading the clock would be part of the
-            figure. Such a sample is the mean of its runs, so its tail says nothing.
+            figure. Such a sample is the mean of its runs, so its tail says nothing, and a block
+            has fewer samples than runs.
     """
 
     def __init__(self, model: Path, settings: SessionSettings) -> None:
@@ -113,7 +114,8 @@ class OnnxRuntimeRunner:
             if self.runs_per_sample == 0:
                 self.runs_per_sample = self._find_runs_per_sample()
             self._poison()
-            return tuple(self._sample(self.runs_per_sample) for _ in range(iterations))
+            samples = -(-iterations // self.runs_per_sample)
+            return tuple(self._sample(self.runs_per_sample) for _ in range(samples))
 
     def outputs(self) -> Tensors:
         """Return copies of what the last run left in the output buffers.

@@ -105,7 +105,7 @@ def test_text_goes_in_and_comes_out(save_model: SaveModel) -> None:
     inputs = {"x": np.array(["a", "é", ""]), "a": np.array([-1, 1], np.float32)}
     with open_runner(model) as runner:
         outputs = runner.infer(inputs)
-        assert len(runner.time_block(3)) == 3
+        assert 1 <= len(runner.time_block(3)) <= 3
         assert runner.outputs()["y"].tolist() == ["a", "é", ""]
     assert outputs["y"].tolist() == ["a", "é", ""]
     assert outputs["b"].tolist() == [0, 1]
@@ -207,13 +207,23 @@ def test_scalars_empty_tensors_and_shapes_that_depend_on_data(save_model: SaveMo
             assert runner.outputs()["places"].tobytes() == outputs["places"].tobytes()
 
 
-def test_timing_gives_one_positive_sample_a_run_and_leaves_true_outputs(
+def test_a_block_of_microsecond_runs_has_fewer_samples_than_runs(save_model: SaveModel) -> None:
+    model = save_model(
+        [helper.make_node("Relu", ["x"], ["y"])], [("x", FLOAT, [2])], [("y", FLOAT, [2])]
+    )
+    with open_runner(model) as runner:
+        runner.infer({"x": np.ones(2, np.float32)})
+        samples = runner.time_block(1000)
+        assert len(samples) == -(-1000 // runner.runs_per_sample)
+
+
+def test_timing_gives_positive_samples_and_leaves_true_outputs(
     convolution: Path,
 ) -> None:
     with open_runner(convolution) as runner:
         before = runner.infer({"x": np.ones((1, 16, 8, 8), np.float32)})
         samples = runner.time_block(5)
-        assert len(samples) == 5
+        assert 1 <= len(samples) <= 5
         assert min(samples) > 0
         assert runner.runs_per_sample >= 1
         assert runner.outputs()["y"].tobytes() == before["y"].tobytes()
