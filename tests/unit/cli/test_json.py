@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from smart_tuner.errors import BackendNotFound
 from smart_tuner.knobs.read import read_database
 from smart_tuner.report.status import StudyStatus
 from smart_tuner.study.result import TuneResult
+from smart_tuner.study.statistics import Gain
 from smart_tuner.study.verify import Verification
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import TrialOutcome
@@ -65,18 +67,29 @@ def test_verify(finished: Path) -> None:
     assert set(data["gain"]) == {"value", "low", "high", "samples"}
 
 
-def test_verify_ends_with_1_when_there_is_no_gain(
-    finished: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Verification, "holds", property(lambda self: False))
-    ended = call("verify", finished, "--rounds", 2)
+def test_verify_ends_with_1_when_there_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, now = Gain(1.5, 1.4, 1.6, 5), Gain(1.0, 0.0, math.inf, 1)
+    found = Verification("-speed=fast", now, failures=0, before=before, agrees=False)
+    monkeypatch.setattr("smart_tuner.cli.verify.verify", lambda *_: found)
+    ended = call("verify", "study")
     assert ended.code == 1
+    assert ended.out.startswith("Now 1.000x (no interval from 1 sample); when the study ended 1.5")
     assert "No gain is proven here today." in ended.out
+    assert strict(call("verify", "study", "--json").out)["gain"]["high"] == "inf"
+
+
+def test_verify_ends_with_1_when_the_route_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Gain(1.5, 1.4, 1.6, 5)
+    found = Verification("-speed=fast", None, failures=5, before=before, agrees=False)
+    monkeypatch.setattr("smart_tuner.cli.verify.verify", lambda *_: found)
+    ended = call("verify", "study")
+    assert ended.code == 1
+    assert ended.out.startswith("The route -speed=fast does not work here any more")
 
 
 @pytest.mark.parametrize(
     ("route", "outcome", "code"),
-    [("-speed=fast", "feasible", 0), ("-grave=yes", "build_failed", 1), ("", "feasible", 0)],
+    [("", "feasible", 0), ("-grave=yes", "build_failed", 1)],
 )
 def test_apply(route: str, outcome: str, code: int, here: Path) -> None:
     ended = call("apply", "model.onnx", *REPLAY, "--route", route, "--json")

@@ -167,10 +167,17 @@ def test_what_the_system_refuses_is_one_line(place: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--debug", "status", "gone"), ("status", "gone", "--debug")])
 def test_debug_shows_the_traceback_wherever_it_stands(words: tuple[str, ...], here: Path) -> None:
-    for ended in (call(*words), call_process(*words)):
-        assert ended.code == 2
-        assert "Traceback" in ended.err
-        assert ended.err.splitlines()[-1].startswith("smart-tuner: No study in ")
+    check_traceback(call(*words))
+
+
+def test_debug_shows_the_traceback_of_a_process(here: Path) -> None:
+    check_traceback(call_process("status", "gone", "--debug"))
+
+
+def check_traceback(ended: Ended) -> None:
+    assert ended.code == 2
+    assert "Traceback" in ended.err
+    assert ended.err.splitlines()[-1].startswith("smart-tuner: No study in ")
 
 
 def test_debug_ends_with_its_call(here: Path) -> None:
