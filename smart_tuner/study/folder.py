@@ -73,6 +73,11 @@ class StudyFolder:
         return self.root / "engines"
 
     @property
+    def finalists(self) -> Path:
+        """Fresh builds, for as long as finalists are confirmed."""
+        return self.engines / "finalists"
+
+    @property
     def winner(self) -> Path:
         """What ships: engine, manifest, loader."""
         return self.root / "winner"

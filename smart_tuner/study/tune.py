@@ -128,7 +128,7 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         return kept
     builder = FreshBuilder(
         evaluator=session.evaluator,
-        folder=folder.engines / "finalists",
+        folder=folder.finalists,
         weights=session.weights,
         budget=budget,
         rule=fixed_rule(search.baseline_ms, budget.finalist_seconds),
@@ -166,7 +166,7 @@ def _publish(
         ship(session, confirmed.shipped, result)
     else:
         folder.remove_winner()
-    shutil.rmtree(folder.engines / "finalists", ignore_errors=True)
+    shutil.rmtree(folder.finalists, ignore_errors=True)
     search.study.set_user_attr(SPENT, budget.spent)
     result = dataclasses.replace(result, spent_seconds=budget.spent)
     write_result(folder.result_file, result)
@@ -195,7 +195,7 @@ def _kept_result(session: Session, records: tuple[TrialRecord, ...]) -> TuneResu
 
 def _held_out_failure(session: Session, confirmed: Confirmed) -> str:
     """Why the winner fails on held-out inputs; empty if it does not, or there are none."""
-    log = session.folder.engines / "held_out.log"
+    log = session.folder.finalists / "held_out.log"
     try:
         losses = session.evaluator.held_out_losses(confirmed.shipped.trial, log)
     except TrialError as error:

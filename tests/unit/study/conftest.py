@@ -67,7 +67,9 @@ def planted_origin(tmp_path_factory: pytest.TempPathFactory) -> Planted:
         "trials": 12,
         "seed": 1,
     }
-    return Planted(model, tune(model, study=folder / "study", **settings), settings)
+    listener = Recorder()
+    result = tune(model, study=folder / "study", listener=listener, **settings)
+    return Planted(model, result, settings, listener)
 
 
 @pytest.fixture
@@ -79,4 +81,5 @@ def planted(planted_origin: Planted, tmp_path: Path) -> Planted:
         folder / planted_origin.model.name,
         dataclasses.replace(planted_origin.result, study=folder / "study"),
         planted_origin.settings,
+        planted_origin.listener,
     )

@@ -134,11 +134,13 @@ class Planted:
         model: Its model.
         result: Its verdict; ``result.study`` is the folder.
         settings: What it was called with, the model and the folder left out.
+        listener: What was heard.
     """
 
     model: Path
     result: TuneResult
     settings: Mapping[str, Any]
+    listener: Recorder
 
     def again(self, listener: Recorder | None = None, **settings: Any) -> TuneResult:
         """The same call, some settings changed."""
