@@ -231,7 +231,7 @@ def _check_baseline(baseline: BaselineReport, constraint: AccuracyConstraint) ->
         raise UserInputError(msg)
     msg = (
         f"The baseline itself is over epsilon: output {loss.output} loses {loss.loss:.3g} "
-        f"({constraint.metric}) on pair {loss.pair}, allowed is {loss.epsilon:g}. Either take "
+        f"({loss.metric}) on pair {loss.pair}, allowed is {loss.epsilon:g}. Either take "
         f"{AUTO_FACTOR:g} times the baseline's loss (--metric {constraint.metric} --epsilon auto), "
         "or judge routes against the baseline (--reference baseline)."
     )
