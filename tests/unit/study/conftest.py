@@ -77,6 +77,9 @@ def planted(planted_origin: Planted, tmp_path: Path) -> Planted:
     """A copy of that study, to do with as a test likes."""
     folder = tmp_path / "planted"
     shutil.copytree(planted_origin.model.parent, folder)
+    settings = folder / "study" / "study.toml"
+    moved = settings.read_text().replace(str(planted_origin.model.parent), str(folder))
+    settings.write_text(moved)
     return Planted(
         folder / planted_origin.model.name,
         dataclasses.replace(planted_origin.result, study=folder / "study"),

@@ -28,6 +28,15 @@ Answer = float | TrialOutcome | Mapping[str, float]
 """ln(candidate / baseline), the same by point, or how the route fails."""
 
 
+def content(folder: Path) -> dict[str, str]:
+    """Digest by path of every file of a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 def route(*names: str) -> BuildRoute:
     """The route that turns these knobs on."""
     return BuildRoute(tuple(sorted((name, "on") for name in names)))

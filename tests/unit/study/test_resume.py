@@ -1,6 +1,5 @@
 """A study goes on only with what it was begun with."""
 
-import hashlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,19 +24,10 @@ from smart_tuner.study.resume import check_same
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.tune import STUDY_NAME, tune
 from smart_tuner.trial.trial import TrialOutcome
-from tests.unit.study.pretend import QUIET, Planted, Recorder
+from tests.unit.study.pretend import QUIET, Planted, Recorder, content
 
 HERE = Path(__file__).parent
 PLATFORM = Platform("simulated", "simulated", "replay 1", "simulated")
-
-
-def content(study: Path) -> dict[str, str]:
-    """Digest by path of every file of a study."""
-    return {
-        str(path.relative_to(study)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(study.rglob("*"))
-        if path.is_file()
-    }
 
 
 def another_model(model: Path) -> Path:
