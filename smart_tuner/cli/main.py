@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -99,9 +100,16 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 good, 1 the answer is no, 2 wrong usage, 3 environment not fit, 130 interrupted.
     """
+    if arguments is None:
+        _print_anything()
     program = program_words() if arguments is None else [PROGRAM]
     given = sys.argv[1:] if arguments is None else arguments
     with invoked(program, given) as words:
+        if odd := [word for word in words if not _is_text(word)]:
+            complain(
+                f"{odd[0]!r} is not UTF-8: rename it, or set a locale such as LC_ALL=C.UTF-8."
+            )
+            return 2
         try:
             code = app(words, prog_name=PROGRAM, standalone_mode=False)
         except typer.TyperException as error:
@@ -122,3 +130,19 @@ def _wrong_usage(error: typer.TyperException) -> int:
     else:
         complain(f"{text.rstrip('.')}; see `{context.command_path} --help`.")
     return error.exit_code
+
+
+def _print_anything() -> None:
+    """Let a terminal or pipe that cannot show a letter get its escape instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_text(word: str) -> bool:
+    """Whether a word is text; files of a study are UTF-8 and could not hold it otherwise."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from smart_tuner.study.events import Event, Listener
 
 LAST_ROUTES = 8
-WIDTHS = {"trial": 9, "gain": 7, "+-": 6, "outcome": 12}
+WIDTHS = {"trial": 9, "gain": 7, "+-": 8, "outcome": 12}
 """Columns before the route, of fixed width so that the table does not jump."""
 
 LEAST_ROUTE = 20

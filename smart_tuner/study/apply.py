@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,7 +13,7 @@ from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.route.parse import parse_route
 from smart_tuner.study.events import Note
-from smart_tuner.study.plan import make_plan
+from smart_tuner.study.plan import AUTO, make_plan
 from smart_tuner.study.winner import LOADER
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import TrialOutcome
@@ -42,8 +43,10 @@ def apply_route(
         UserInputError: A setting, the route or the model is wrong.
         EnvironmentNotFit: This machine lacks something, or ``out`` cannot be written.
     """
-    if out is not None and out.exists() and not out.is_dir():
-        msg = f"{out} is a file: name a folder with --out."
+    if out is not None:
+        _check_place(out)
+    if AUTO in settings.epsilon:
+        msg = "--epsilon auto is a multiple that `tune` measures: give `apply` a number."
         raise UserInputError(msg)
     plan = make_plan(settings)
     wanted = parse_route(route, plan.database)
@@ -69,6 +72,17 @@ def _say_if_random(evaluator: Evaluator, listener: Listener) -> None:
     if notes:
         text = f"The model does not repeat itself: {' '.join(notes)} Fix its random seeds, or give"
         listener(Note(f"{text} a looser --epsilon."))
+
+
+def _check_place(out: Path) -> None:
+    """Refuse what could not be written later, before anything is built."""
+    if out.exists() and not out.is_dir():
+        msg = f"{out} is a file: name a folder with --out."
+        raise UserInputError(msg)
+    around = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not around.is_dir() or not os.access(around, os.W_OK):
+        msg = f"Cannot write to {out}: {around} allows no folder in it. Name another with --out."
+        raise EnvironmentNotFit(msg)
 
 
 def _copy(engine: Engine, out: Path) -> None:

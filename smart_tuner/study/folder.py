@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -207,7 +208,8 @@ class StudyFolder:
             UserInputError: There is no study, it is damaged, or it is newer than this version.
         """
         if not self.exists:
-            msg = f"No study in {self.root}: `smart-tuner tune MODEL --study {self.root}` starts one."
+            words = shlex.join(["smart-tuner", "tune", "MODEL", "--study", str(self.root)])
+            msg = f"No study in {self.root}: `{words}` starts one."
             raise UserInputError(msg)
         document = read_toml(self.settings_file, "study file")
         version = document.get("schema_version")

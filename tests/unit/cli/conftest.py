@@ -28,7 +28,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             folder.mkdir()
-            limits = ("--trials", 4, "--budget", "12s", "--seed", 3)
+            limits = ("--trials", 4, "--budget", "50s", "--seed", 3)
             ended = call("tune", write_model(folder), *REPLAY, "--study", study, *limits, "--json")
             assert ended.code == 0, ended
             (folder / "tune.json").write_text(ended.out, encoding="utf-8")

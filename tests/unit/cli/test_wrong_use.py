@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.unit.cli.calling import REPLAY, Ended, call, call_process
+from tests.unit.cli.calling import REPLAY, Ended, call, call_process, write_model
 
 TUNE = ("tune", "model.onnx", *REPLAY)
 APPLY = ("apply", "model.onnx", *REPLAY)
@@ -61,6 +61,9 @@ CASES = {
     "study is a file": ((*TUNE, "--study", "text.onnx"), 3, ("text.onnx", "--study")),
     "study holds other things": ((*TUNE, "--study", "folder"), 2, ("folder", "--study")),
     "--out is a file": ((*APPLY, "--out", "text.onnx"), 2, ("text.onnx", "--out")),
+    "--out below a file": ((*APPLY, "--out", "text.onnx/x/y"), 3, ("text.onnx", "--out")),
+    "apply --epsilon auto": ((*APPLY, "--epsilon", "auto"), 2, ("auto", "number")),
+    "status of a hostile name": (("status", "a [b]"), 2, ("a [b]'` starts",)),
     "status of no study": (("status", "folder"), 2, ("folder", "smart-tuner tune")),
     "status of nothing": (("status", "gone"), 2, ("gone", "smart-tuner tune")),
     "verify of no study": (("verify", "folder"), 2, ("folder", "smart-tuner tune")),
@@ -188,3 +191,20 @@ def test_debug_ends_with_its_call(here: Path) -> None:
 def test_debug_after_two_dashes_is_a_name(here: Path) -> None:
     ended = call("status", "--", "--debug")
     assert "--debug" in error_line(ended)
+
+
+def test_a_name_that_is_no_text_is_refused(here: Path) -> None:
+    ended = call("tune", "caf\udce9.onnx")
+    assert ended.code == 2
+    assert "UTF-8" in error_line(ended)
+    assert "caf" in ended.err
+
+
+def test_letters_that_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "mö").mkdir()
+    model = write_model(tmp_path / "mö")
+    words = ("knobs", "mö", "--backend", "replay", "--model", model)
+    ended = call_process(*words, PYTHONIOENCODING="ascii")
+    assert ended.code == 1
+    assert "m\\xf6" in ended.out
+    assert "Traceback" not in ended.err
