@@ -25,9 +25,13 @@ MakeBuilder = Callable[..., tuple[FreshBuilder, PretendEvaluator]]
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     monkeypatch.chdir(tmp_path)
+    # A device lock of one's own: tests in parallel need not wait for each other.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
 
 
 @pytest.fixture
@@ -68,7 +72,9 @@ def planted_origin(tmp_path_factory: pytest.TempPathFactory) -> Planted:
         "seed": 1,
     }
     listener = Recorder()
-    result = tune(model, study=folder / "study", listener=listener, **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        result = tune(model, study=folder / "study", listener=listener, **settings)
     return Planted(model, result, settings, listener)
 
 
