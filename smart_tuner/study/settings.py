@@ -114,7 +114,10 @@ class StudySettings(BaseModel):
         600.0, ge=0, description="Wall-clock limit of the whole study, as 90s, 10m or 2h."
     )
     trials: int | None = Field(None, ge=1, description="Limit on the number of trials.")
-    sampler: str = Field("default", description="Which search proposes routes.")
+    sampler: str = Field(
+        "default",
+        description="What proposes routes: default, tpe, evolution, random, fast or mixed.",
+    )
     seed: int | None = Field(
         None, ge=0, lt=1 << 63, description="Seed of everything random; drawn if missing."
     )
@@ -128,7 +131,8 @@ class StudySettings(BaseModel):
     rtol: float = Field(1e-3, ge=0, description="Relative tolerance of l0.")
     atol: float = Field(1e-4, ge=0, description="Absolute tolerance of l0.")
     reference: Literal["unoptimized", "baseline"] = Field(
-        "unoptimized", description="Who makes reference outputs that you do not give."
+        "unoptimized",
+        description="Who makes reference outputs that you do not give: unoptimized or baseline.",
     )
     shapes: Texts = Field((), description="Input shapes, as NAME:1x3x224x224.")
     inputs: Texts = Field(
