@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 AUTO_FACTOR = 2.0
 """``--epsilon auto``: so many times the baseline's own loss, output by output."""
 
+NOISY = 0.03
+"""Half of the 95 % interval on the baseline's ratio to itself that is worth a warning."""
+
 AUTO_FLOOR = 1e-6
 """The epsilon of an output that the baseline reproduces exactly."""
 
@@ -142,7 +145,7 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
             baseline=baseline,
             constraint=constraint,
             seed=material.seed,
-            notes=(*notes, *baseline.notes),
+            notes=(*notes, *baseline.notes, *_baseline_notes(baseline)),
         )
         for note in session.notes:
             listener(Note(note))
@@ -207,6 +210,19 @@ def _automatic(
 def _automatic_note(constraint: AccuracyConstraint) -> str:
     limits = ", ".join(f"{name} {limit:.3g}" for name, limit in constraint.per_output.items())
     return f"epsilon is {AUTO_FACTOR:g} times the baseline's own loss: {limits}."
+
+
+def _baseline_notes(baseline: BaselineReport) -> Iterator[str]:
+    """What the compiler said of the baseline, and whether this machine can measure at all."""
+    if baseline.trial.engine is not None:
+        yield from (f"Baseline: {note}." for note in baseline.trial.engine.notes)
+    for comparison in baseline.trial.comparisons:
+        if comparison.half_width > NOISY:
+            yield (
+                f"The baseline measured against itself is known to {100 * comparison.half_width:.0f} % "
+                f"only at point {comparison.point}: this machine is busy or noisy, and smaller "
+                "gains cannot be proven here."
+            )
 
 
 def _check_baseline(baseline: BaselineReport, constraint: AccuracyConstraint) -> None:
