@@ -28,7 +28,7 @@ LEVELS = "CASE_LEVELS"
 LOADS = "CASE_LOADS"
 SLOW = "CASE_SLOW"
 """Environment variables: choices of the knob ``level``; a file that gets one line for each load
-of the baseline; seconds that each build takes."""
+of the baseline; seconds that each build of a route takes."""
 
 SIGNALS = ("SIGSEGV", "SIGABRT", "SIGKILL")
 MARKUP = "<script>alert(1)</script>"
@@ -109,8 +109,9 @@ class CaseBackend:
         return KnobDatabase(knobs, "case 1.0")
 
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
-        time.sleep(float(os.environ.get(SLOW, "0")))
         values = dict(request.route.values)
+        if values:
+            time.sleep(float(os.environ.get(SLOW, "0")))
         die(values.get("death", "none"))
         path = workdir / "case.json"
         path.write_text(json.dumps(values))

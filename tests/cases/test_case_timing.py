@@ -83,16 +83,16 @@ def test_o25_thread_choices_follow_the_processors_and_a_change_is_told(
     cases: Path, product: Product, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
-    words = ("tune", cases / "O23/b_conv_stack.onnx", "--study", study, "--only", "threads:*")
-    words += ("--trials", "2", "--budget", "40s", "--min-gain", "9")
+    words = ("tune", cases / "O23/a_microseconds.onnx", "--study", study, "--only", "threads:*")
+    limits = ("--trials", "2", "--budget", "40s", "--min-gain", "9")
     with one_processor():
-        run = product.run(*words)
+        run = product.run(*words, *limits)
     assert run.code == 0
     space = read_toml(study / "study.toml", "study file")["space"]
     assert space == {"threads:intra": ["auto", "1"], "threads:inter": ["auto", "1"]}
     assert '"cpu_quota": "1"' in (study / "platform.json").read_text(encoding="utf-8")
     if len(os.sched_getaffinity(0)) == 1:
         pytest.skip("one processor: there is no other number to resume with")
-    run = product.run(*words)
+    run = product.run(*words, *limits)
     assert run.code == 0
     assert re.search(r"cpu_quota was 1, is \d+: earlier trials may rank routes", run.notes)
