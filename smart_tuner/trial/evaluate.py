@@ -28,7 +28,7 @@ from smart_tuner.trial.baseline import Baseline
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.trial.record import remove_leftovers, trial_to_json, write_json_atomically
 from smart_tuner.trial.references import make_references
-from smart_tuner.trial.trial import Trial
+from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.trial.verdict import describe_losses, outcome_of_losses
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class BaselineReport:
     Attributes:
         trial: The default route as a trial; each comparison is the baseline against a second
             process with the same engine, so its log ratio shows the measurement's own noise.
-        median_ms: Median latency by workload point.
+        median_ms: Median latency by workload point; empty if the baseline is over epsilon.
         repeatable: Whether the same inputs always gave the same outputs, within one session and
             in a fresh process.
         notes: Which output was not repeatable, and by how much.
@@ -117,6 +117,8 @@ class Evaluator:
     def check_baseline(self, rule: StopRule | None = None) -> BaselineReport:
         """Build, validate and measure the baseline, and see whether it repeats itself.
 
+        A baseline that is over epsilon is not measured: no study can begin with it.
+
         Args:
             rule: When it is measured enough.
 
@@ -125,16 +127,19 @@ class Evaluator:
         """
         started = time.perf_counter()
         losses = self._baseline.losses
+        outcome = outcome_of_losses(losses)
+        comparisons: tuple[Comparison, ...] = ()
         try:
             with self._baseline.load_beside() as second:
                 notes = self._repeatability(second)
-                comparisons = self._measure_alone(second, rule or StopRule())
+                if outcome is TrialOutcome.FEASIBLE:
+                    comparisons = self._measure_alone(second, rule or StopRule())
         except TrialError as error:
             msg = f"The baseline does not run reliably: {error}"
             raise ModelError(msg) from error
         trial = Trial(
             route=BuildRoute(),
-            outcome=outcome_of_losses(losses),
+            outcome=outcome,
             engine=self._baseline.engine,
             losses=losses,
             comparisons=comparisons,
