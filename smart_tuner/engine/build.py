@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+LOADER_FILE = "load_winner.py"
+"""Name of the file that ``Engine.loader`` is written to."""
+
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:

@@ -8,13 +8,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.route.parse import parse_route
 from smart_tuner.study.events import Note
 from smart_tuner.study.plan import AUTO, make_plan
-from smart_tuner.study.winner import LOADER
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import TrialOutcome
 
@@ -90,7 +90,7 @@ def _copy(engine: Engine, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         shutil.copy2(engine.path, out / engine.path.name)
         if engine.loader:
-            (out / LOADER).write_text(engine.loader, encoding="utf-8")
+            (out / LOADER_FILE).write_text(engine.loader, encoding="utf-8")
     except OSError as error:
         msg = f"Cannot write to {out}: {error.strerror}. Name another folder with --out."
         raise EnvironmentNotFit(msg) from None

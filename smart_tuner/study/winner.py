@@ -8,6 +8,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import add_file, write_json
 from smart_tuner.route.parse import parse_route
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from smart_tuner.study.statistics import Gain
 
 MANIFEST = "manifest.json"
-LOADER = "load_winner.py"
 SCHEMA_VERSION = 1
 
 
@@ -43,7 +43,7 @@ def ship(session: Session, shipped: Fresh, result: TuneResult) -> None:
     making.mkdir()
     shutil.copy2(engine.path, making / engine.path.name)
     if engine.loader:
-        (making / LOADER).write_text(engine.loader, encoding="utf-8")
+        (making / LOADER_FILE).write_text(engine.loader, encoding="utf-8")
     write_json(making / MANIFEST, _manifest(making, session, shipped, result))
     shutil.rmtree(folder, ignore_errors=True)
     making.replace(folder)
