@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.space import SearchSpace
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.store import read_workload, workload_differences
@@ -20,7 +22,7 @@ from smart_tuner.study.identity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.model.workload import Workload
@@ -86,9 +88,21 @@ def same_workload(plan: Plan, folder: StudyFolder, seed: int) -> tuple[Workload,
     """
     with folder.scratch() as place:
         _, notes = prepare_workload(plan.model, plan.inputs(seed), place)
-        found = workload_differences(folder.references, place)
+        with _files_of_the_study():
+            found = workload_differences(folder.references, place)
     refuse(found, folder.root)
-    return read_workload(plan.model, folder.references), notes
+    with _files_of_the_study():
+        return read_workload(plan.model, folder.references), notes
+
+
+@contextlib.contextmanager
+def _files_of_the_study() -> Iterator[None]:
+    """Say the way out when a file of the study itself is missing or damaged."""
+    try:
+        yield
+    except UserInputError as error:
+        msg = f"{error} Or start a new study with --study OTHER_FOLDER."
+        raise UserInputError(msg) from None
 
 
 def _with_choices(space: SearchSpace, kept: Space) -> SearchSpace | None:

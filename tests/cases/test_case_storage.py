@@ -65,7 +65,7 @@ def zeroed(pattern: str) -> Callable[[Path], None]:
         (replaced("study.toml", "seed = 1\n", ""), "is damaged (seed: Field required)"),
         (replaced("study.toml", "schema_version = 1", "schema_version = 99"), "upgrade"),
         (zeroed("study.toml"), "not valid TOML"),
-        (zeroed("references/default/*.inputs"), "not a tensor file, or damaged"),
+        (zeroed("references/default/*.inputs"), "start a new study with --study OTHER_FOLDER."),
     ],
 )
 def test_o28_a_study_of_something_else_is_refused(
