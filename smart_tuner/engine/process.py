@@ -128,8 +128,10 @@ class ChildProcess:
         if self._end:
             return
         strays = descendants(self.pid)
-        os.close(self._requests)
-        self._requests = -1
+        # Forgotten first: Ctrl-C may come between two lines, and nothing is closed twice.
+        requests, self._requests = self._requests, -1
+        if requests >= 0:
+            os.close(requests)
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_FAREWELL_SECONDS)
@@ -233,10 +235,11 @@ class ChildProcess:
         cap_log(self._log)
 
     def _hang_up(self) -> None:
-        for descriptor in (self._requests, self._replies, self._life):
+        descriptors = (self._requests, self._replies, self._life)
+        self._requests = self._replies = self._life = -1
+        for descriptor in descriptors:
             if descriptor >= 0:
                 os.close(descriptor)
-        self._requests = self._replies = self._life = -1
 
 
 def _spawn(module: str, log: Path, channel: tuple[int, ...]) -> subprocess.Popen[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
     from smart_tuner.study.session import Session
 
 STUDY_NAME = "smart_tuner"
+
+UNFIT = frozenset(
+    (
+        *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE),
+        *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EMFILE, errno.ENFILE),
+    )
+)
+"""What a machine that is not fit says when a file is written."""
 
 
 def tune(
@@ -81,9 +90,9 @@ def _writable(folder: StudyFolder) -> Iterator[None]:
     """Turn a full disk or lost rights, wherever they are met, into one line."""
     try:
         yield
-    except BrokenPipeError:
-        raise  # whoever read what the listener prints is gone
     except OSError as error:
+        if error.errno not in UNFIT:
+            raise
         place = error.filename or folder.root
         msg = (
             f"Cannot write to {place}: {error.strerror or error}; make room or fix its rights, "

@@ -107,8 +107,7 @@ def test_a_torn_last_line_is_cut_and_told(victim: Victim) -> None:
 
 def test_a_result_that_was_not_told_is_told_once(victim: Victim) -> None:
     """The process died between writing the result and telling the journal."""
-    begin(victim)
-    session = victim.start(*NO_FINALISTS, "--trials", "2")
+    session = victim.start(*NO_FINALISTS, "--trials", "3")
     session.wait_for(r"^trial   1 ")
     session.send(signal.SIGKILL)
     session.finish()

@@ -28,8 +28,8 @@ def test_twenty_kills_at_random_moments(victim: Victim) -> None:
             # From the start of the process on: imports, preparation, baseline.
             time.sleep(random_moments.uniform(0.3, 2.5))
         else:
-            session.wait_for(r"^\[search\]")
-            time.sleep(random_moments.uniform(0.0, 1.5))
+            session.wait_for(random_moments.choice([r"^\[search\]", r"^trial ", r"^trial "]))
+            time.sleep(random_moments.uniform(0.0, 0.8))
         session.send(signal.SIGKILL)
         assert session.finish() == -signal.SIGKILL, session.text
         victim.wait_until_alone()

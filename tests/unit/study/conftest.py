@@ -35,6 +35,14 @@ def _here(
 
 
 @pytest.fixture
+def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirm finalists with as few builds as will do, where their number is not the point."""
+    monkeypatch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
+    monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+    monkeypatch.setattr("smart_tuner.study.bare.ROUNDS", 2)
+
+
+@pytest.fixture
 def make_builder(tmp_path: Path) -> MakeBuilder:
     """Make a builder over a pretended evaluator, from what each route gives."""
 
@@ -68,7 +76,7 @@ def planted_origin(tmp_path_factory: pytest.TempPathFactory) -> Planted:
         "backend": "replay",
         "metric": "linf",
         "budget": 60,
-        "trials": 12,
+        "trials": 9,
         "seed": 1,
     }
     listener = Recorder()

@@ -71,7 +71,7 @@ class TestWinner:
         assert not result.indicative
         assert result.provisional
         assert result.bare_gain is None
-        assert sum(result.trials.values()) == 12
+        assert sum(result.trials.values()) == 9
 
     def test_what_is_faster_and_wrong_never_ships(self, planted_origin: Planted) -> None:
         by_route = {record.route: record for record in records(planted_origin.result)}
@@ -89,7 +89,7 @@ class TestWinner:
             *("references", "engines", "trials", "winner"),
         }
         assert {path.name for path in (study / "engines").iterdir()} == {"baseline"}
-        assert len(list((study / "trials").iterdir())) == 12
+        assert len(list((study / "trials").iterdir())) == 9
         files = {path.name for path in study.glob("trials/*/*")}
         assert files == {"route.txt", "child.log", "result.json"}
         assert not list(study.rglob("*.partial"))
@@ -118,18 +118,19 @@ class TestAgain:
         assert not listener.of(TrialFinished)
         assert not listener.of(RouteMeasured)
 
+    @pytest.mark.usefixtures("brisk")
     def test_more_trials_go_on_where_it_stopped(self, planted: Planted) -> None:
         before = records(planted.result)
         listener = Recorder()
-        again = planted.again(listener, trials=14, budget=70)
-        assert [event.number for event in listener.of(TrialFinished)] == [12, 13]
-        assert records(again)[:12] == before
-        assert sum(again.trials.values()) == 14
+        again = planted.again(listener, trials=11, budget=70)
+        assert [event.number for event in listener.of(TrialFinished)] == [9, 10]
+        assert records(again)[:9] == before
+        assert sum(again.trials.values()) == 11
         assert again.verdict is Verdict.WINNER
         assert again.route == "-fast=on"
         assert again.spent_seconds > planted.result.spent_seconds
         document = StudyFolder(again.study).read_settings()
-        assert (document["settings"]["trials"], document["settings"]["budget"]) == (14, 70.0)
+        assert (document["settings"]["trials"], document["settings"]["budget"]) == (11, 70.0)
         assert document["seed"] == 1
 
     def test_another_smallest_gain_is_judged_anew(self, planted: Planted) -> None:
@@ -153,10 +154,8 @@ class TestAgain:
         with pytest.raises(KeyboardInterrupt):
             planted.again(StopAt("finalists"))
 
-    def test_an_interrupted_conclusion_is_made_by_the_next_call(
-        self, planted: Planted, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+    @pytest.mark.usefixtures("brisk")
+    def test_an_interrupted_conclusion_is_made_by_the_next_call(self, planted: Planted) -> None:
         study = planted.result.study
         (study / "result.json").unlink()
         for phase in ("finalists", "report"):
@@ -173,10 +172,8 @@ class TestAgain:
 
 
 class TestDefaultIsBest:
-    def test_a_compiler_without_gains(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+    @pytest.mark.usefixtures("brisk")
+    def test_a_compiler_without_gains(self, tmp_path: Path) -> None:
         compiler = make_compiler("null", seed=2, knob_count=8)
         result = start(write_simulated_model(tmp_path, compiler), trials=6)
         assert result.verdict is Verdict.DEFAULT_IS_BEST
@@ -232,9 +229,9 @@ def test_a_budget_that_is_too_small_is_said_so(tmp_path: Path) -> None:
     assert result.trials == {}
 
 
-def test_production_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("brisk")
+def test_production_settings(tmp_path: Path) -> None:
     """A base, two weighted points and a baseline that is not exact."""
-    monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
     model = write_simulated_model(tmp_path, planted_compiler(base_loss=0.002))
     base, workload = tmp_path / "base.toml", tmp_path / "points.toml"
     base.write_text("slow = true\n")
@@ -279,10 +276,8 @@ def test_reference_baseline_judges_against_the_baseline(tmp_path: Path) -> None:
     assert result.trials == {"no effect": 1}
 
 
-def test_held_out_pairs_that_fail_let_the_default_ship(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+@pytest.mark.usefixtures("brisk")
+def test_held_out_pairs_that_fail_let_the_default_ship(tmp_path: Path) -> None:
     pair = tmp_path / "held" / "strange"
     pair.mkdir(parents=True)
     np.savez(pair / "inputs.npz", x=np.full((1, 16), 0.5, np.float32))
