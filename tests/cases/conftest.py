@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,13 +17,14 @@ import psutil
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
 HERE = Path(__file__).parent
 MARK = "SMART_TUNER_CASE_RUN"
 RUNTIME_FILE = ".ses"
 """What some versions of onnxruntime write into the folder of temporary files by themselves."""
+PATIENCE_SECONDS = 100
 NOTE = "smart-tuner: note: "
 TROUBLE = ("--backend", "case_backend:CaseBackend", "--sampler", "fast", "--budget", "100s")
 """Options of studies on the misbehaving backend: every route of one knob, in order."""
@@ -118,13 +119,15 @@ class Product:
         for folder in folders.values():
             folder.mkdir(mode=0o700, exist_ok=True)  # a runtime folder has to be private
         own = {name: str(folder) for name, folder in folders.items()}
-        return {**os.environ, **own, "PYTHONPATH": str(HERE), MARK: uuid.uuid4().hex, **extra}
+        own["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+        return {**os.environ, **own, **extra}
 
-    def start(
+    @contextmanager
+    def started(
         self, *words: str | Path, cwd: Path | None = None, **extra: str
-    ) -> subprocess.Popen[str]:
-        """Start the command."""
-        return subprocess.Popen(
+    ) -> Iterator[subprocess.Popen[str]]:
+        """Start the command; it does not outlive the test."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "smart_tuner", *map(str, words)],
             cwd=cwd or self.world,
             env=self.environment(extra),
@@ -133,6 +136,11 @@ class Product:
             stderr=subprocess.PIPE,
             text=True,
         )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def run(self, *words: str | Path, cwd: Path | None = None, **extra: str) -> Run:
         """Run the command to its end; it leaves no traceback, no orphan, no temporary file.
@@ -143,8 +151,8 @@ class Product:
             extra: Environment variables.
         """
         mark = uuid.uuid4().hex
-        with self.start(*words, cwd=cwd, **extra, **{MARK: mark}) as process:
-            out, err = process.communicate(timeout=100)
+        with self.started(*words, cwd=cwd, **extra, **{MARK: mark}) as process:
+            out, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert "Traceback" not in out + err
         assert not alive(mark)
         assert {path.name for path in (self.world / "tmp").iterdir()} <= {RUNTIME_FILE}

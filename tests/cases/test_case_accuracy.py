@@ -91,8 +91,7 @@ def test_o20_apply_tells_why_a_random_model_is_over_epsilon(cases: Path, product
     trial = product.apply(cases / "O20/a_random_like.onnx")
     assert trial["outcome"] == "infeasible"
     assert "The model does not repeat itself" in trial["notes"]
-    words = ("--metric=linf", "--epsilon=100")
-    assert product.apply(cases / "O20/a_random_like.onnx", *words)["outcome"] == "feasible"
+    assert "Fix its random seeds, or give a looser --epsilon." in trial["notes"]
 
 
 def test_o20_a_seeded_model_is_told_and_judged_by_its_first_runs(
@@ -139,9 +138,6 @@ def test_o22_a_quantized_model_is_judged_against_its_unoptimized_session(
 ) -> None:
     model = cases / "O22/b_qdq.onnx"
     exact = ("--metric=linf", "--epsilon=0")
-    literal = "--route=-graph_optimization_level=disable"
-    trial = product.apply(model, *given(model), *exact, literal)
-    assert trial["outcome"] == "feasible"
     # What the default does is the machine's business; that it is judged is ours.
     trial = product.apply(model, *given(model), *exact)
     largest = max(loss["loss"] for loss in trial["losses"])

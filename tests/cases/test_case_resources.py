@@ -51,7 +51,7 @@ def test_o26_a_child_killed_from_outside_in_mid_trial_costs_that_trial_only(
 ) -> None:
     study = tmp_path / "study"
     words = (*trouble.call, "--study", study, "--only", "level", "--only", "switch")
-    with product.start(*words, CASE_SLOW="0.5") as process:
+    with product.started(*words, CASE_SLOW="0.5") as process:
         for number, how in ((1, signal.SIGSEGV), (2, signal.SIGABRT)):
             building_child(process, study / "trials" / str(number)).send_signal(how)
         out, err = process.communicate(timeout=PATIENCE_SECONDS)

@@ -188,7 +188,7 @@ def test_o31_o32_a_second_run_a_reader_and_a_kill_lose_nothing(
     study = tmp_path / "study"
     words = (*trouble.call, "--study", study, "--only", "level")
     levels = "0 1 2 3 4 5 6 7"
-    with product.start(*words, CASE_SLOW="2", CASE_LEVELS=levels) as process:
+    with product.started(*words, CASE_SLOW="3", CASE_LEVELS=levels) as process:
         wait_for(study / "trials/2/engine", process)
         second = product.run(*words, CASE_LEVELS=levels)
         status = product.run("status", study, "--json")
@@ -222,7 +222,7 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("levels", ["0 1 2 3", "0 2", "0 2 1", "1 0 2"])
+@pytest.mark.parametrize("levels", ["0 1 2 3", "0 2", "0 2 1"])
 def test_o33_changed_choices_are_noticed_before_the_first_trial(
     trouble: Study, product: Product, tmp_path: Path, levels: str
 ) -> None:
@@ -252,8 +252,8 @@ def test_o35_attributes_are_plain_and_short_and_logs_are_files(trouble: Study) -
     kinds: set[type] = set()
     for line in (trouble.folder / "journal.log").read_text(encoding="utf-8").splitlines():
         record: dict[str, Any] = json.loads(line, parse_constant=pytest.fail)
-        for attributes in (record.get("user_attr", {}), record.get("system_attr", {})):
-            for value in attributes.values():
+        for key in ("user_attr", "system_attr", "user_attrs", "system_attrs"):
+            for value in record.get(key, {}).values():
                 kinds.add(type(value))
                 assert len(json.dumps(value)) < LONGEST_ATTRIBUTE
     assert kinds <= {str, int, float, bool, list, dict, type(None)}
