@@ -43,6 +43,8 @@ class Confirmed:
         indicative: Fewer than five builds a side.
         worst_point: Gain at the workload point that gained least.
         failures: Fresh builds that failed or broke epsilon, the one for long blocks included.
+        disturbed: Fresh measurements during which other processes were busy, or the baseline
+            drifted.
     """
 
     shipped: Fresh
@@ -52,6 +54,7 @@ class Confirmed:
     indicative: bool
     worst_point: tuple[str, float]
     failures: int = 0
+    disturbed: int = 0
 
     @property
     def route(self) -> BuildRoute:
@@ -114,7 +117,12 @@ def confirm(
         indicative=len(rounds) < REPORT_ROUNDS,
         worst_point=_worst_point(rounds),
         failures=measured.count(None) + (lasts and sustained is None),
+        disturbed=sum(_was_disturbed(fresh) for fresh in rounds),
     )
+
+
+def _was_disturbed(fresh: Fresh) -> bool:
+    return any(comparison.notes for comparison in fresh.trial.comparisons)
 
 
 def _engine_gain(rounds: tuple[Fresh, ...], weights: Mapping[str, float]) -> Gain:

@@ -75,7 +75,7 @@ def decide(evidence: Evidence) -> TuneResult:
         notes=evidence.notes,
     )
     sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
-    return replace(result, sentence=sentence)
+    return replace(result, sentence=sentence + _disturbance(confirmed))
 
 
 def _won(result: TuneResult, confirmed: Confirmed) -> str:
@@ -90,6 +90,17 @@ def _won(result: TuneResult, confirmed: Confirmed) -> str:
     if result.provisional:
         text += " Provisional: the inputs were synthetic."
     return text
+
+
+def _disturbance(confirmed: Confirmed | None) -> str:
+    """A caution when the machine was not quiet: the gain may be one of a busy machine only."""
+    if confirmed is None or not confirmed.disturbed:
+        return ""
+    measured = confirmed.route_gain.samples
+    return (
+        f" Other work or drift disturbed {confirmed.disturbed} of {measured} of these "
+        "measurements: repeat it on a quiet machine."
+    )
 
 
 def _verdict(evidence: Evidence, *, ships: bool) -> Verdict:

@@ -50,6 +50,14 @@ def evidence(confirmed: Confirmed | None, **changes: Any) -> Evidence:
     return replace(plain, **changes)
 
 
+def test_a_disturbed_measurement_is_said_whatever_the_verdict(confirmed: Confirmed) -> None:
+    disturbed = replace(confirmed, disturbed=4)
+    caution = " Other work or drift disturbed 4 of 5 of these measurements: repeat it on a quiet machine."
+    assert decide(evidence(disturbed)).sentence.endswith(caution)
+    assert decide(evidence(disturbed, min_gain=2.0)).sentence.endswith(caution)
+    assert "disturbed" not in decide(evidence(confirmed)).sentence
+
+
 def test_a_winner_says_how_much_how_sure_and_with_what(confirmed: Confirmed) -> None:
     bare = Gain(1.5, 1.4, 1.6, 3)
     result = decide(evidence(confirmed, bare_gain=bare))
