@@ -10,6 +10,7 @@ from optuna.trial import TrialState
 
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.study.search import SPENT
+from smart_tuner.trial.trial import TrialOutcome
 from tests.faults.victim import Victim
 
 KILLS = 20
@@ -48,9 +49,17 @@ def test_twenty_kills_at_random_moments(victim: Victim) -> None:
     assert results >= 5, "the study moved on between the kills"
     session = victim.start("--budget", "2m", "--trials", str(max(results, 10)))
     assert session.finish() == 0, session.text
-    assert "-fast=on" in session.text
     assert victim.leftovers() == []
     assert len(victim.ends()) == len(set(victim.ends()))
     result = json.loads((victim.study / "result.json").read_text())
-    assert result["verdict"] == "winner"
     assert result["spent_seconds"] > spent
+    assert sum(result["trials"].values()) == max(results, 10)
+    study = victim.optuna_study()
+    assert study is not None
+    good = {
+        record.route
+        for record in finished_trials(study)
+        if record.outcome is TrialOutcome.FEASIBLE and "fast" in record.route.values
+    }
+    # The kills decide which routes were tried; what was found among them is not lost.
+    assert result["verdict"] == ("winner" if good else "default is best")
