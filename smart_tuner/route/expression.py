@@ -20,7 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.knobs.text import PLACEHOLDERS, comparison_form, shown, value_fault
+from smart_tuner.knobs.text import (
+    PLACEHOLDERS,
+    clean_sentence,
+    comparison_form,
+    shown,
+    value_fault,
+)
 from smart_tuner.route.grammar import (
     MAX_CHARACTERS,
     check_fixed_value,
@@ -101,13 +107,13 @@ def read_expression_file(path: Path, database: KnobDatabase) -> Expression:
     Raises:
         UserInputError: The file cannot be read, or as ``parse_expression``, with the line.
     """
-    place = f"Cannot parse the expression in {shown(str(path))}"
+    place = f"Cannot parse the expression in {clean_sentence(str(path))}"
     try:
         with path.open("rb") as file:
             content = file.read(MAX_CHARACTERS + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        msg = f"Cannot open the expression file {shown(str(path))}: {reason}. Check the path."
+        msg = f"Cannot open the expression file {clean_sentence(str(path))}: {reason}. Check the path."
         raise UserInputError(msg) from error
     if len(content) > MAX_CHARACTERS:
         refuse(place, f"longer than {MAX_CHARACTERS} bytes", "Shorten it.")

@@ -11,7 +11,7 @@ from smart_tuner.errors import UserInputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIRST_RECORD = b'{"op_code":'
+RECORD_START = b'{"op_code":'
 
 
 def mend_tail(journal: Path, descriptor: int) -> str:
@@ -78,6 +78,11 @@ def _last_line(content: bytes, end: int) -> bytes:
 
 
 def _is_torn_start(content: bytes) -> bool:
-    """Whether a file without a single record can be the torn first append of a journal."""
+    """Whether a file without a single record can be the torn first appends of a journal."""
     text = content.rstrip(b"\0\n")
-    return text.startswith(FIRST_RECORD) or FIRST_RECORD.startswith(text)
+    head, *pieces = text.split(b"{")
+    return not head.strip(b"\0\n") and all(_begins_record(b"{" + piece) for piece in pieces)
+
+
+def _begins_record(piece: bytes) -> bool:
+    return piece.startswith(RECORD_START) or RECORD_START.startswith(piece.rstrip(b"\0\n"))

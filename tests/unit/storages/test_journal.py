@@ -118,6 +118,16 @@ def test_any_torn_end_is_mended(tmp_path: Path, whole: bytes, data: st.DataObjec
     assert len(finished_trials(study_at(journal, create=False))) == finished + 1
 
 
+@pytest.mark.parametrize("cut", [0, 1, 5, 40])
+def test_two_torn_first_appends_are_no_foreign_file(
+    tmp_path: Path, whole: bytes, cut: int
+) -> None:
+    journal = tmp_path / "journal.log"
+    journal.write_bytes(whole[:cut] + b'{"op_code":')
+    prepare_journal(journal)
+    assert journal.read_bytes() == b""
+
+
 def test_a_record_that_only_lacks_its_line_end_is_kept(tmp_path: Path, whole: bytes) -> None:
     journal = tmp_path / "journal.log"
     journal.write_bytes(whole[:-1])
