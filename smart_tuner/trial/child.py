@@ -22,6 +22,7 @@ from smart_tuner.trial.failure import failure_to_json
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.read import read_engine, read_model, read_request
 from smart_tuner.trial.repeatability import differences
+from smart_tuner.trial.rest import come_to_rest
 from smart_tuner.validate.constraint import constraint_from_json
 from smart_tuner.validate.losses import losses_of
 
@@ -104,11 +105,13 @@ class Worker:
         return self._judge.submit(_losses, self._run(inputs), **judged).result()
 
     def time(self, inputs: str, iterations: int) -> Any:
-        """Time a block on a tensor file and return milliseconds."""
+        """Time a block on a tensor file and return milliseconds, once the engine is at rest."""
         runner = self._require_runner()
         if self._fed != inputs:
             self._run(inputs)
-        return to_json([float(sample) for sample in runner.time_block(iterations)])
+        samples = [float(sample) for sample in runner.time_block(iterations)]
+        come_to_rest()
+        return to_json(samples)
 
     def check(self, **judged: Any) -> Any:
         """Return the losses of what the last run, timed or not, left behind."""
