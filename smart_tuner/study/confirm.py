@@ -63,9 +63,13 @@ class Confirmed:
 
     @property
     def deciding_gain(self) -> Gain:
-        """The route gain, unless long blocks contradict it; then theirs."""
+        """The route gain, unless long blocks contradict it; then theirs.
+
+        They contradict it when their whole interval lies below it: a noisy neighbour in a few
+        long blocks is no evidence against five fresh builds.
+        """
         sustained = self.sustained_gain
-        if sustained and sustained.value < self.route_gain.low:
+        if sustained and sustained.high < self.route_gain.low:
             return sustained
         return self.route_gain
 

@@ -130,6 +130,12 @@ def test_sustained_load_that_contradicts_is_named(confirmed: Confirmed) -> None:
     assert "under sustained load the best of 3 routes gives 0.970x" in result.sentence
 
 
+def test_a_wide_interval_under_sustained_load_contradicts_nothing(confirmed: Confirmed) -> None:
+    noisy = replace(confirmed, sustained_gain=Gain(0.88, 0.62, 1.23, 4))
+    assert noisy.deciding_gain is noisy.route_gain
+    assert decide(evidence(noisy)).verdict is Verdict.WINNER
+
+
 def test_sustained_load_that_agrees_changes_nothing(confirmed: Confirmed) -> None:
     result = decide(evidence(replace(confirmed, sustained_gain=Gain(1.18, 1.1, 1.2, 4))))
     assert result.verdict is Verdict.WINNER
