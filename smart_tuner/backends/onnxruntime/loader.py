@@ -18,7 +18,7 @@ _ENUMERATIONS = (
     ("execution_order", "ExecutionOrder", ORDERS),
 )
 
-_HEAD = '''"""Opens {name} as smart_tuner measured it, with onnxruntime {version}.
+_HEAD = '''"""Opens {name} as smart_tuner measured it, with {version}.
 
     from load_winner import load, run_options
     session = load("{name}")
@@ -49,7 +49,7 @@ def loader_source(model: Path, settings: SessionSettings, version: str) -> str:
     Args:
         model: The model file, the default of ``load``.
         settings: Effective settings.
-        version: Version of the runtime, for the reader.
+        version: The runtime with its version, for the reader.
     """
     head = _HEAD.format(name=model.name, version=version, model=str(model))
     lines = [f"    {line}\n" for line in _session(settings)]
