@@ -50,6 +50,19 @@ def evidence(confirmed: Confirmed | None, **changes: Any) -> Evidence:
     return replace(plain, **changes)
 
 
+def test_no_gain_comes_with_the_interval_of_the_fastest_route() -> None:
+    records = (
+        TrialRecord(0, BuildRoute(), TrialOutcome.FEASIBLE, 2.0, unchanged=True),
+        TrialRecord(1, route("a"), TrialOutcome.FEASIBLE, 2.0 / 1.004, half_width=0.01),
+        TrialRecord(2, route("b"), TrialOutcome.FEASIBLE, 2.5, half_width=0.01),
+        TrialRecord(3, route("c"), TrialOutcome.INFEASIBLE, 1.0, half_width=0.01),
+    )
+    assert decide(evidence(None, records=records)).sentence == (
+        "The default is best here: none of 3 routes (1 of them failed or broke epsilon) reaches "
+        "1.01x; the fastest was measured at 1.004x (95 % interval 0.994-1.014)."
+    )
+
+
 def test_a_disturbed_measurement_is_said_whatever_the_verdict(confirmed: Confirmed) -> None:
     disturbed = replace(confirmed, disturbed=4)
     caution = " Other work or drift disturbed 4 of 5 of these measurements: repeat it on a quiet machine."
