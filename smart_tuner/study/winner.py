@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.files import add_file, write_json
+from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.route.parse import parse_route
 from smart_tuner.study.result import GAINS, read_gain
 
@@ -61,7 +60,7 @@ def _manifest(
         "route": str(engine.request.route),
         "base": dict(plan.base),
         "engine": {"file": engine.path.name, "fingerprint": engine.fingerprint},
-        "files": {path.name: _sha256(path) for path in sorted(making.iterdir())},
+        "files": {path.name: file_digest(path) for path in sorted(making.iterdir())},
         "platform": {
             "device": platform.device,
             "driver": platform.driver,
@@ -85,12 +84,6 @@ def _manifest(
     }
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    add_file(digest, path)
-    return digest.hexdigest()
-
-
 def read_manifest(folder: Path) -> Mapping[str, Any]:
     """Read ``winner/manifest.json`` and check every file against its digest.
 
@@ -109,7 +102,7 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
         raise UserInputError(msg) from None
     for name, digest in files.items():
         shipped = folder / name
-        if shipped.parent != folder or not shipped.is_file() or _sha256(shipped) != digest:
+        if shipped.parent != folder or not shipped.is_file() or file_digest(shipped) != digest:
             msg = f"{shipped} is missing or was changed since it was measured: restore {folder}."
             raise UserInputError(msg)
     return data

@@ -22,6 +22,7 @@ from smart_tuner.devices.cpu import cpu_quota
 from smart_tuner.engine.build import Engine
 from smart_tuner.errors import BuildError, ModelError, RunError, SmartTunerError, UserInputError
 from smart_tuner.model.external import external_files
+from smart_tuner.model.files import file_digest
 
 if TYPE_CHECKING:
     from smart_tuner.engine.build import BuildRequest
@@ -53,7 +54,7 @@ def build_engine(request: BuildRequest, workdir: Path) -> Engine:
     artefact, notes = _compile(request.model, settings, workdir)
     facts = {
         "runtime": runtime_version(),
-        "artefact": artefact or f"model {_file_digest(request.model)}",
+        "artefact": artefact or f"model {file_digest(request.model)}",
         "settings": effects(settings, graph_is_known=artefact is not None),
     }
     document = {
@@ -157,15 +158,6 @@ def _size_with_data(model: Path) -> int:
         raise UserInputError(msg) from error
     except (DecodeError, ModelError):
         return size  # the runtime says what is wrong
-
-
-def _file_digest(path: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def _canonical(data: object) -> bytes:
