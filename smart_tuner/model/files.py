@@ -43,7 +43,16 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write strict JSON (no NaN, no infinity) as a whole file."""
+    """Write a JSON file so that a reader, or a crash, sees the old file or the new one.
+
+    Args:
+        path: File to write; its folder exists.
+        data: Plain JSON types.
+
+    Raises:
+        ValueError: The data holds NaN or an infinity.
+        EnvironmentNotFit: The folder cannot be written or is full; nothing is left behind then.
+    """
     text = json.dumps(data, allow_nan=False, indent=1)
     with whole_file(path) as file:
         file.write(text.encode("ascii") + b"\n")

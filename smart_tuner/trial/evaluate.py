@@ -14,7 +14,7 @@ from smart_tuner.devices.lock import device_lock
 from smart_tuner.errors import ModelError, TrialError, UserInputError
 from smart_tuner.measure.compare import compare
 from smart_tuner.measure.stop_rule import StopRule
-from smart_tuner.model.files import add_file
+from smart_tuner.model.files import add_file, write_json
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
 from smart_tuner.trial.attempt import (
@@ -26,7 +26,7 @@ from smart_tuner.trial.attempt import (
 )
 from smart_tuner.trial.baseline import Baseline
 from smart_tuner.trial.options import EvaluatorOptions
-from smart_tuner.trial.record import remove_leftovers, trial_to_json, write_json_atomically
+from smart_tuner.trial.record import remove_leftovers, trial_to_json
 from smart_tuner.trial.references import make_references
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.trial.verdict import describe_losses, outcome_of_losses
@@ -249,7 +249,7 @@ class Evaluator:
             (plan.folder / name).unlink(missing_ok=True)
         (plan.folder / ROUTE_FILE).write_text(f"{plan.route}\n", encoding="utf-8")
         trial = Attempt(self._workload, self._options, self._baseline, plan).run()
-        write_json_atomically(plan.folder / RESULT_FILE, trial_to_json(trial))
+        write_json(plan.folder / RESULT_FILE, trial_to_json(trial))
         return trial
 
     def _repeatability(self, second: RemoteArm) -> tuple[str, ...]:

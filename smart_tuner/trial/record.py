@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.files import whole_file
 from smart_tuner.trial.fields import Fields, to_json
 from smart_tuner.trial.read import read_comparison, read_engine, read_loss, read_route
 from smart_tuner.trial.trial import Trial, TrialOutcome
@@ -46,22 +44,6 @@ def trial_from_json(data: object) -> Trial:
         message=fields.text("message"),
         seconds=fields.number_map("seconds"),
     )
-
-
-def write_json_atomically(path: Path, data: object) -> None:
-    """Write a JSON file so that a reader, or a crash, sees the old file or the new one.
-
-    Args:
-        path: File to write; its folder exists.
-        data: Plain JSON types.
-
-    Raises:
-        ValueError: The data holds NaN or an infinity.
-        EnvironmentNotFit: The folder cannot be written or is full; nothing is left behind then.
-    """
-    text = json.dumps(data, allow_nan=False, indent=1)
-    with whole_file(path) as file:
-        file.write(text.encode("ascii") + b"\n")
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -10,13 +10,14 @@ from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.knobs.knob import Knob
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.model.files import write_json
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, Noise, ValueEffect
 from smart_tuner.study.events import Event
 from smart_tuner.study.result import TuneResult
 from smart_tuner.study.tune import tune
-from smart_tuner.trial.record import trial_to_json, write_json_atomically
+from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
 
@@ -100,7 +101,7 @@ class PretendEvaluator:
         self.deadlines.append(deadline_seconds)
         folder.mkdir(parents=True, exist_ok=True)
         trial = make_trial(route, self.answer(route), folder / "engine", self.fingerprint)
-        write_json_atomically(folder / "result.json", trial_to_json(trial))
+        write_json(folder / "result.json", trial_to_json(trial))
         return trial
 
 

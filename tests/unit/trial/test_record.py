@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.measure.latency import Comparison, LatencySummary
+from smart_tuner.model.files import write_json
 from smart_tuner.model.spec import ModelSpec, TensorSpec
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.fields import to_json
@@ -20,7 +21,6 @@ from smart_tuner.trial.record import (
     remove_leftovers,
     trial_from_json,
     trial_to_json,
-    write_json_atomically,
 )
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
@@ -129,15 +129,15 @@ def test_a_model_is_read_back_equal() -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    write_json_atomically(path, {"old": True})
+    write_json(path, {"old": True})
     with pytest.raises(ValueError, match="JSON"):
-        write_json_atomically(path, {"number": math.nan})
+        write_json(path, {"number": math.nan})
     assert json.loads(path.read_text()) == {"old": True}
-    write_json_atomically(path, {"lone surrogate": "\ud800"})
+    write_json(path, {"lone surrogate": "\ud800"})
     assert json.loads(path.read_text()) == {"lone surrogate": "\ud800"}
     assert [item.name for item in tmp_path.iterdir()] == ["result.json"]
     with pytest.raises(EnvironmentNotFit):
-        write_json_atomically(tmp_path / "none" / "result.json", {})
+        write_json(tmp_path / "none" / "result.json", {})
 
 
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
