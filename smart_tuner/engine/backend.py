@@ -28,7 +28,11 @@ API_VERSION = 1
 
 
 class EngineRunner(Protocol):
-    """A loaded engine; a context manager, since it owns threads or device memory."""
+    """A loaded engine; a context manager, since it owns threads or device memory.
+
+    A runner may also have ``memory_bytes``, the device memory that it holds once ``infer`` ran;
+    without it the limit on device memory cannot be asked for.
+    """
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
@@ -67,6 +71,9 @@ class Backend(Protocol):
     """A compiler with knobs: ONNX Runtime, TensorRT, or recorded trials.
 
     ``platform``, ``build`` and ``load`` run in child processes; ``knobs`` may start one itself.
+
+    A backend may also have ``reference_backend``, the name of the backend that makes reference
+    outputs where none are given; without it, it makes them itself.
     """
 
     name: str

@@ -27,6 +27,8 @@ class BuildRequest:
             first.
         reference: Build with every optimization off, to make reference outputs; the route is
             empty then.
+        timing_cache: Timings of kernels that an earlier build left, to start from; it is read and
+            never written. None to start from nothing.
     """
 
     model: Path
@@ -34,6 +36,7 @@ class BuildRequest:
     base: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
     reference: bool = False
+    timing_cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,9 @@ class Engine:
         notes: What the compiler said that a user should hear.
         loader: Python source of a module whose ``load`` opens this engine without smart_tuner;
             empty if the backend has none.
+        size_bytes: Size of the compiled artefact; None where it is not known.
+        timing_cache: File beside ``path`` with the kernel timings that this build ended with;
+            None if the backend keeps none.
     """
 
     path: Path
@@ -59,3 +65,5 @@ class Engine:
     build_seconds: float
     notes: tuple[str, ...] = ()
     loader: str = ""
+    size_bytes: int | None = None
+    timing_cache: Path | None = None

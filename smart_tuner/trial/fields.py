@@ -128,6 +128,11 @@ class Fields:
         value = self._get(name)
         return None if value is None else read(value)
 
+    def later(self, name: str, read: Callable[[object], T]) -> T | None:
+        """Return what ``read`` makes of a field that older records lack; None for null or none."""
+        value = self._data.get(name)
+        return None if value is None else read(value)
+
     def each(self, name: str, read: Callable[[object], T]) -> tuple[T, ...]:
         """Return what ``read`` makes of every item of a list."""
         return tuple(read(item) for item in self._list(name))

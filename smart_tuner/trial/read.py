@@ -40,6 +40,7 @@ def read_request(data: object) -> BuildRequest:
         base=fields.text_map("base"),
         shapes=fields.each("shapes", _shapes),
         reference=fields.flag("reference"),
+        timing_cache=fields.later("timing_cache", _path),
     )
 
 
@@ -58,6 +59,8 @@ def read_engine(data: object) -> Engine:
         build_seconds=fields.number("build_seconds"),
         notes=fields.texts("notes"),
         loader=fields.text("loader"),
+        size_bytes=fields.later("size_bytes", _size),
+        timing_cache=fields.later("timing_cache", _path),
     )
 
 
@@ -168,6 +171,20 @@ def _shape(data: object) -> tuple[int, ...]:
     if isinstance(data, list) and all(type(size) is int for size in data):
         return tuple(data)
     msg = "build request: a shape is not a list of whole numbers."
+    raise UserInputError(msg)
+
+
+def _path(data: object) -> Path:
+    if isinstance(data, str):
+        return Path(data)
+    msg = "engine: a path is not text."
+    raise UserInputError(msg)
+
+
+def _size(data: object) -> int:
+    if type(data) is int and data >= 0:
+        return data
+    msg = "engine: 'size_bytes' is not a size."
     raise UserInputError(msg)
 
 

@@ -1,0 +1,1 @@
+"""TensorRT and TensorRT-RTX as compilers with knobs: engines for NVIDIA GPUs."""
