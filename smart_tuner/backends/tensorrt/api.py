@@ -143,6 +143,21 @@ class HasBuildRoutes(Protocol):
 
 
 @runtime_checkable
+class HasTiling(Protocol):
+    """A configuration that lets layers run tile by tile (since 10.8)."""
+
+    tiling_optimization_level: EnumMember
+    l2_limit_for_tiling: int
+
+
+@runtime_checkable
+class HasTacticLimit(Protocol):
+    """A configuration that bounds how many kernels are timed for a layer (since 10.6)."""
+
+    max_num_tactics: int
+
+
+@runtime_checkable
 class HasProgressMonitor(Protocol):
     """A configuration that reports progress (since 9.0)."""
 
@@ -306,6 +321,7 @@ ParserRefitterClass = Callable[[Refitter, object], OnnxParserRefitter]
 class Module(Protocol):
     """The SDK's Python module."""
 
+    __name__: str
     __version__: str
 
     # Classes to derive from, made at run time: their type is only known then.
@@ -332,6 +348,13 @@ class Module(Protocol):
 
     def get_plugin_registry(self) -> PluginRegistry: ...
     def init_libnvinfer_plugins(self, logger: object, namespace: str) -> bool: ...
+
+
+@runtime_checkable
+class HasTilingLevels(Protocol):
+    """A module with tiling levels (since 10.8)."""
+
+    TilingOptimizationLevel: EnumType
 
 
 @runtime_checkable

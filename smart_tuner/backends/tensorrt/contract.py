@@ -27,6 +27,7 @@ SURFACES = (
         "",
         api.Module,
         (
+            api.HasTilingLevels,
             api.HasMonitorClass,
             api.HasParserRefitter,
             api.HasComputeCapability,
@@ -41,7 +42,13 @@ SURFACES = (
     Surface(
         "IBuilderConfig",
         api.BuilderConfig,
-        (api.HasBuildRoutes, api.HasProgressMonitor, api.HasComputeCapabilities),
+        (
+            api.HasBuildRoutes,
+            api.HasTiling,
+            api.HasTacticLimit,
+            api.HasProgressMonitor,
+            api.HasComputeCapabilities,
+        ),
     ),
     Surface("Builder", api.Builder),
     Surface("ParserError", api.ParserError, (api.HasNodeName,)),
