@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from smart_tuner.cli.errors import guarded
-from smart_tuner.cli.sources import database_for
+from smart_tuner.cli.sources import DATABASE_HELP, database_for
 from smart_tuner.knobs.database import KnobDatabase
+from smart_tuner.knobs.groups import group_knobs
 from smart_tuner.knobs.read import write_database
 from smart_tuner.knobs.search import search_knobs
 
@@ -44,7 +45,7 @@ def command(
     ] = "onnxruntime",
     database: Annotated[
         Path | None,
-        typer.Option("--database", metavar="FILE", help="Read a saved knob database instead."),
+        typer.Option("--database", metavar="FILE", help=DATABASE_HELP),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the knob database as JSON.")
@@ -70,15 +71,18 @@ def command(
 
 
 def _print_knobs(knobs: Sequence[Knob], console: Console) -> None:
-    """Two lines a knob; on a terminal the second one is wrapped, in a pipe it stays whole."""
+    """Group by group, two lines a knob; on a terminal the second one is wrapped."""
     width = max(20, console.width - len(INDENT)) if console.is_terminal else sys.maxsize
-    for knob in knobs:
-        style = "dim" if knob.idle else ""
-        values = " | ".join(knob.choices) + (" | ..." if knob.is_open else "")
-        head = Text.assemble((knob.name, "bold"), f" = {values}", style=style)
-        console.print(head, soft_wrap=True)
-        for line in textwrap.wrap(_about(knob), width, break_on_hyphens=False):
-            console.print(Text(f"{INDENT}{line}", style=style), soft_wrap=True)
+    for group in group_knobs(knobs):
+        count = f"{len(group.knobs)} {'knob' if len(group.knobs) == 1 else 'knobs'}"
+        console.print(Text(f"# {group.title}: {count}", style="cyan"), soft_wrap=True)
+        for knob in group.knobs:
+            style = "dim" if knob.idle else ""
+            values = " | ".join(knob.choices) + (" | ..." if knob.is_open else "")
+            head = Text.assemble((knob.name, "bold"), f" = {values}", style=style)
+            console.print(head, soft_wrap=True)
+            for line in textwrap.wrap(_about(knob), width, break_on_hyphens=False):
+                console.print(Text(f"{INDENT}{line}", style=style), soft_wrap=True)
 
 
 def _about(knob: Knob) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.output import print_json
-from smart_tuner.cli.sources import database_for
+from smart_tuner.cli.sources import DATABASE_HELP, database_for
 from smart_tuner.errors import UserInputError
 from smart_tuner.route.enumerate import count_routes, enumerate_routes
 from smart_tuner.route.expression import parse_expression, read_expression_file
@@ -52,7 +52,7 @@ def command(
     ] = "onnxruntime",
     database: Annotated[
         Path | None,
-        typer.Option("--database", metavar="FILE", help="Read a saved knob database instead."),
+        typer.Option("--database", metavar="FILE", help=DATABASE_HELP),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print count and routes as JSON.")

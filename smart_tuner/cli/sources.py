@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.backend import load_backend
-from smart_tuner.errors import UserInputError
-from smart_tuner.knobs.read import read_database
+from smart_tuner.errors import EnvironmentNotFit, UserInputError
+from smart_tuner.knobs.integer_values import with_integer_values
+from smart_tuner.knobs.read import BUNDLED_NAME, bundled_database, read_database
 from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 
@@ -15,19 +16,37 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.database import KnobDatabase
 
 MAX_DATABASE_BYTES = 64 << 20
+DATABASE_HELP = f"Read a saved knob database instead, or the bundled {BUNDLED_NAME}."
 
 
 def database_for(backend: str, model: str | None, saved: Path | None) -> KnobDatabase:
     """The knobs of a saved database, or of a backend, marked for a model if one is named.
+
+    Args:
+        backend: Name of the backend.
+        model: Model file, or a public model's name.
+        saved: File with a database, in TensorRT's form or our own; the name of the bundled one
+            stands for it unless there is such a file.
 
     Raises:
         UserInputError: The file or the model cannot be read.
         EnvironmentNotFit: The backend is missing or cannot work here.
     """
     if saved is not None:
-        return read_database(_text(saved))
+        return with_integer_values(_saved(saved))
     spec = load_model(locate_model(Path(model))) if model is not None else None
-    return load_backend(backend).knobs(spec)
+    found = load_backend(backend)
+    try:
+        return found.knobs(spec)
+    except EnvironmentNotFit as error:
+        msg = f"{error} To plan without it: --database FILE, or --database {BUNDLED_NAME}."
+        raise EnvironmentNotFit(msg) from error
+
+
+def _saved(path: Path) -> KnobDatabase:
+    if str(path) == BUNDLED_NAME and not path.exists():
+        return bundled_database()
+    return read_database(_text(path))
 
 
 def _text(path: Path) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 16_000_000
 """Length of the largest text that is parsed; TensorRT's own list has 45,000 characters."""
 
+BUNDLED_NAME = "tensorrt-2.19.45"
+"""What ``bundled_database`` is called on the command line."""
+
 _BUNDLED = "all_build_routes-2.19.45.json"
 
 
