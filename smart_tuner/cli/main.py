@@ -22,6 +22,9 @@ COMMANDS = {
     "status": "Say how far a study is.",
     "apply": "Build and measure one route.",
     "verify": "Rebuild a winner and the default here, and compare them again.",
+    "export": "Write a winner in the form of another tool.",
+    "import": "Read what another tool has tuned.",
+    "bench": "Compare samplers on simulated compilers.",
     "doctor": "Say what this machine can tune, and what is missing.",
     "quickstart": "Tune a small real network from start to verdict.",
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.statistics import combine
-from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.study.events import RouteMeasured
 from smart_tuner.trial.trial import TrialOutcome
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.engine.build import Engine
+    from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.budget import Budget
     from smart_tuner.study.events import Listener
-    from smart_tuner.trial.evaluate import Evaluator
     from smart_tuner.trial.trial import Trial
 
 BLOCK_SECONDS = 0.04
@@ -58,6 +58,16 @@ class Fresh:
         return self.trial.engine
 
 
+class Evaluates(Protocol):
+    """What tries routes: :class:`smart_tuner.trial.evaluate.Evaluator`, or one that pretends."""
+
+    def evaluate(
+        self, route: BuildRoute, folder: Path, rule: StopRule, *, fresh_baseline: bool = False
+    ) -> Trial:
+        """Build and measure a route; see ``Evaluator.evaluate``."""
+        ...
+
+
 @dataclass(slots=True)
 class FreshBuilder:
     """Builds and measures routes anew, each time in a folder of its own.
@@ -69,21 +79,23 @@ class FreshBuilder:
         budget: The study's budget.
         rule: The sample size.
         listener: Hears each measurement.
+        expected_seconds: What a round takes at least, as long as none was seen.
         seconds: What each round took.
     """
 
-    evaluator: Evaluator
+    evaluator: Evaluates
     folder: Path
     weights: Mapping[str, float]
     budget: Budget
     rule: StopRule
     listener: Listener
+    expected_seconds: float = 0.0
     seconds: list[float] = field(default_factory=list)
 
     @property
     def round_seconds(self) -> float:
         """What the next round may take: the longest of the last five."""
-        return max(self.seconds[-5:], default=0.0)
+        return max(self.seconds[-5:], default=self.expected_seconds)
 
     def affords(self, rounds: int) -> bool:
         """Whether so many rounds fit into what is left of the budget."""
@@ -93,7 +105,7 @@ class FreshBuilder:
         """Build both arms anew and compare them.
 
         Returns:
-            ``None`` if the route did not build or run this time, or broke epsilon.
+            ``None`` if the route did not build or run this time, or broke epsilon or a limit.
         """
         started = time.monotonic()
         place = self.folder / f"{phase}-{len(self.seconds)}"
@@ -120,14 +132,16 @@ class FreshBuilder:
         return Fresh(trial.route, *combine(trial.comparisons, self.weights), trial)
 
 
-def fixed_rule(baseline_ms: float, seconds: float) -> StopRule:
+def fixed_rule(baseline_ms: float, seconds: float, goal: Goal | None = None) -> StopRule:
     """The sample size of fresh measurements: as many pairs as the budget's share allows.
 
     Args:
         baseline_ms: Latency of the baseline in milliseconds.
         seconds: The finalists' share of the budget.
+        goal: What is measured.
     """
-    block = max(BLOCK_SECONDS, ITERATIONS * baseline_ms / 1000)
+    goal = goal or Goal()
+    block = max(goal.fixed(1).block_seconds, BLOCK_SECONDS, ITERATIONS * baseline_ms / 1000)
     least, most = PAIRS
     pairs = int(seconds / ROUNDS / (2 * block))
-    return StopRule.fixed(max(least, min(most, pairs - pairs % 2)), block_seconds=BLOCK_SECONDS)
+    return goal.fixed(max(least, min(most, pairs - pairs % 2)), block_seconds=BLOCK_SECONDS)

@@ -1,0 +1,1 @@
+"""WHICH SEARCH IS BEST: samplers compared on pretend compilers, under one protocol."""

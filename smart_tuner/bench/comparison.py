@@ -1,0 +1,117 @@
+"""The whole comparison: from names to scores."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.bench.compare import compare
+from smart_tuner.bench.execute import execute
+from smart_tuner.bench.run import Task
+from smart_tuner.bench.samplers import check_contestants
+from smart_tuner.bench.score import score
+from smart_tuner.bench.workloads import LEAST_GAIN, choose_workloads
+from smart_tuner.errors import UserInputError
+from smart_tuner.model.files import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from smart_tuner.bench.compare import Difference
+    from smart_tuner.bench.run import Run
+    from smart_tuner.bench.score import Score
+
+SUMMARY_FILE = "summary.json"
+MAX_TRIALS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to compare.
+
+    Attributes:
+        samplers: Names.
+        generators: Names.
+        workloads: How many of each generator.
+        trials: Of each run.
+        seed: Which workloads.
+        against: The rival that differences are taken from; the last sampler if ``None``.
+        knobs: Knobs of each workload.
+        least_gain: Smallest attainable gain of a workload.
+    """
+
+    samplers: tuple[str, ...]
+    generators: tuple[str, ...]
+    workloads: int
+    trials: int
+    seed: int
+    against: str | None = None
+    knobs: int = 209
+    least_gain: float = LEAST_GAIN
+
+    def tasks(self) -> tuple[Task, ...]:
+        """The runs, workload by workload, so that a comparison that is stopped is still paired.
+
+        Raises:
+            UserInputError: A name or a number is not possible.
+        """
+        check_contestants(self.samplers)
+        if not 1 <= self.trials <= MAX_TRIALS:
+            msg = f"A run has 1 to {MAX_TRIALS} trials, not {self.trials}."
+            raise UserInputError(msg)
+        if self.against is not None and self.against not in self.samplers:
+            msg = f"--against names {self.against!r}, which is not among --samplers."
+            raise UserInputError(msg)
+        workloads = choose_workloads(
+            self.generators,
+            self.workloads,
+            seed=self.seed,
+            knobs=self.knobs,
+            least_gain=self.least_gain,
+        )
+        names = dict.fromkeys(self.samplers)
+        return tuple(Task(name, workload, self.trials) for workload in workloads for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came out.
+
+    Attributes:
+        plan: What was compared.
+        runs: Every run, in the order of the plan.
+        scores: Pooled and by generator.
+        differences: From the rival; empty with one sampler.
+    """
+
+    plan: Plan
+    runs: tuple[Run, ...]
+    scores: tuple[Score, ...]
+    differences: tuple[Difference, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plan, scores and differences as plain JSON types."""
+        return {
+            "plan": asdict(self.plan),
+            "scores": [asdict(item) for item in self.scores],
+            "differences": [asdict(item) for item in self.differences],
+        }
+
+
+def run_comparison(
+    plan: Plan, folder: Path, jobs: int, on_run: Callable[[int, int], None]
+) -> Compared:
+    """Run what is missing, score everything, and write the summary into the folder.
+
+    Args:
+        plan: What to compare.
+        folder: Where runs and summary are kept.
+        jobs: How many processes work.
+        on_run: Hears how many of how many runs are finished.
+    """
+    runs = execute(plan.tasks(), folder, jobs, on_run)
+    rival = plan.against or plan.samplers[-1]
+    compared = Compared(plan, runs, score(runs), compare(runs, rival))
+    write_json(folder / SUMMARY_FILE, compared.to_json())
+    return compared

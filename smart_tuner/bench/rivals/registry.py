@@ -1,0 +1,49 @@
+"""Rivals by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import EnvironmentNotFit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from optuna.samplers import BaseSampler
+
+    MakeRival = Callable[[Mapping[str, tuple[str, ...]], int], BaseSampler]
+
+_RIVALS = {
+    "random-3": "flips:three_flips",
+    "random-8": "flips:eight_flips",
+    "tpe-centred": "optuna_tpe:centred",
+    "tpe-multivariate": "optuna_tpe:multivariate",
+    "tpe-univariate": "optuna_tpe:univariate",
+}
+"""Module and factory by name; a module is imported when its rival runs."""
+
+
+def rival_names() -> tuple[str, ...]:
+    """Names of all rivals, sorted."""
+    return tuple(sorted(_RIVALS))
+
+
+def make_rival(name: str, choices: Mapping[str, tuple[str, ...]], seed: int) -> BaseSampler:
+    """Make a rival; the default route is every study's first trial, so it need not propose it.
+
+    Args:
+        name: One of ``rival_names()``.
+        choices: Choices by knob name, the default first.
+        seed: Any whole number.
+
+    Raises:
+        EnvironmentNotFit: The package that it comes from is not installed.
+    """
+    module, _, factory = _RIVALS[name].partition(":")
+    try:
+        make: MakeRival = getattr(import_module(f"{__package__}.{module}"), factory)
+    except ModuleNotFoundError as error:
+        msg = f"{name} needs the package {error.name}: pip install 'smart-tuner[bench]'."
+        raise EnvironmentNotFit(msg) from error
+    return make(choices, seed)

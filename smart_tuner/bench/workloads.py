@@ -1,0 +1,103 @@
+"""What samplers are compared on: pretend compilers, one a workload."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.simulate.generators import generator_names, make_compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from smart_tuner.simulate.compiler import SimulatedCompiler
+
+NULL = "null"
+"""The generator on which nothing can be gained: it counts false winners instead."""
+
+LEAST_GAIN = 1.03
+"""Attainable gain below which a workload says little: its share is mostly noise."""
+
+SEEDS_A_RUN = 1_000_000
+"""Distance between the workload seeds of two seeds of a comparison: they never meet."""
+
+TRIES_A_WORKLOAD = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One pretend compiler, by what it is drawn from.
+
+    Attributes:
+        generator: Name of the generator.
+        seed: Its seed; the samplers' seed as well.
+        knobs: How many knobs it has.
+    """
+
+    generator: str
+    seed: int
+    knobs: int
+
+    @property
+    def name(self) -> str:
+        """For people, and for what is drawn by name."""
+        return f"{self.generator}-{self.seed}-{self.knobs}"
+
+    def compiler(self) -> SimulatedCompiler:
+        """Draw the compiler; the latest ones are kept."""
+        return _compiler(self)
+
+
+@functools.lru_cache(maxsize=4)
+def _compiler(workload: Workload) -> SimulatedCompiler:
+    return make_compiler(workload.generator, seed=workload.seed, knob_count=workload.knobs)
+
+
+def choose_workloads(
+    generators: Sequence[str], count: int, *, seed: int, knobs: int, least_gain: float
+) -> tuple[Workload, ...]:
+    """Draw workloads, generator by generator.
+
+    Args:
+        generators: Names of generators.
+        count: How many of each.
+        seed: Which ones: two seeds share no workload.
+        knobs: Knobs of each.
+        least_gain: Workloads with a smaller attainable gain are left out, except null ones.
+
+    Raises:
+        UserInputError: A generator is unknown, no workload is asked for, or hardly any of a
+            generator has this gain.
+    """
+    unknown = [name for name in generators if name not in generator_names()]
+    if unknown:
+        msg = f"No generator {unknown[0]!r}; there are {', '.join(generator_names())}."
+        raise UserInputError(msg)
+    if count < 1 or not generators or seed < 0:
+        msg = "A comparison needs at least one generator, one workload of each and a seed >= 0."
+        raise UserInputError(msg)
+    return tuple(
+        workload
+        for name in dict.fromkeys(generators)
+        for workload in _worthwhile(name, count, seed, knobs, least_gain)
+    )
+
+
+def _worthwhile(
+    generator: str, count: int, seed: int, knobs: int, least_gain: float
+) -> Iterator[Workload]:
+    found = 0
+    for number in range(TRIES_A_WORKLOAD * count):
+        workload = Workload(generator, seed * SEEDS_A_RUN + number, knobs)
+        if generator == NULL or workload.compiler().attainable_gain() >= least_gain:
+            yield workload
+            found += 1
+        if found == count:
+            return
+    msg = (
+        f"Only {found} of {TRIES_A_WORKLOAD * count} workloads of {generator} with {knobs} knobs "
+        f"can gain {least_gain:g}x; lower --least-gain."
+    )
+    raise UserInputError(msg)

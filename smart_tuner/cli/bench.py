@@ -1,0 +1,137 @@
+"""``smart-tuner bench``: which search is best."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003, typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from smart_tuner.bench.comparison import Plan, run_comparison
+from smart_tuner.bench.samplers import contestant_names
+from smart_tuner.bench.tables import difference_tables, score_tables
+from smart_tuner.bench.workloads import LEAST_GAIN
+from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.output import print_json
+from smart_tuner.devices.cpu import cpu_quota
+from smart_tuner.errors import UserInputError
+from smart_tuner.simulate.generators import generator_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from smart_tuner.bench.comparison import Compared
+
+HELP = "Compare samplers on simulated compilers, under one protocol for all."
+EXAMPLE = "smart-tuner bench --samplers default,tpe,evolution --out bench"
+NEEDS_ARGUMENTS = True
+SAMPLERS = "default,evolution,random-8,mixed,tpe-centred"
+GENERATORS = "sparse,pairs,gated,crashy,dense"
+
+
+@guarded
+def command(  # noqa: PLR0913, one parameter an option
+    *,
+    samplers: Annotated[
+        str, typer.Option("--samplers", metavar="NAMES", help="Separated by commas.")
+    ] = SAMPLERS,
+    generators: Annotated[
+        str, typer.Option("--generators", metavar="NAMES", help="Kinds of simulated compilers.")
+    ] = GENERATORS,
+    workloads: Annotated[
+        int, typer.Option("--workloads", metavar="N", help="Compilers of each kind.")
+    ] = 10,
+    trials: Annotated[int, typer.Option("--trials", metavar="N", help="Of each run.")] = 120,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Which compilers; seeds share none.")
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Keeps the runs; the same call goes on."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="NAME", help="The rival; the last sampler if not given."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", help="Processes; one a processor if not given."),
+    ] = None,
+    knobs: Annotated[
+        int, typer.Option("--knobs", metavar="N", help="Knobs of each compiler.")
+    ] = 209,
+    least_gain: Annotated[
+        float,
+        typer.Option("--least-gain", metavar="GAIN", help="Leave out compilers that gain less."),
+    ] = LEAST_GAIN,
+    names: Annotated[
+        bool, typer.Option("--list", help="List samplers and generators, and run nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores as JSON.")] = False,
+) -> int:
+    """Run what is missing, then print tables or JSON."""
+    if names:
+        print("samplers:", ", ".join(contestant_names()))
+        print("generators:", ", ".join(generator_names()))
+        return 0
+    if out is None:
+        msg = "Name a folder for the runs: --out FOLDER."
+        raise UserInputError(msg)
+    if jobs is not None and jobs < 1:
+        msg = f"--jobs {jobs}: at least one process has to work."
+        raise UserInputError(msg)
+    plan = Plan(
+        samplers=tuple(_split(samplers)),
+        generators=tuple(_split(generators)),
+        workloads=workloads,
+        trials=trials,
+        seed=seed,
+        against=against,
+        knobs=knobs,
+        least_gain=least_gain,
+    )
+    compared = _run(plan, out, jobs or cpu_quota())
+    if as_json:
+        print_json(compared.to_json())
+    else:
+        _print(compared, Console())
+    return 0
+
+
+def _split(names: str) -> Iterator[str]:
+    """Names between commas, each once."""
+    yield from dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+
+
+def _run(plan: Plan, out: Path, jobs: int) -> Compared:
+    """Run with a progress bar, on standard error so that ``--json`` stays clean."""
+    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+        bar = progress.add_task("runs")
+        return run_comparison(
+            plan,
+            out,
+            jobs,
+            lambda done, total: progress.update(bar, completed=done, total=total),
+        )
+
+
+def _print(compared: Compared, console: Console) -> None:
+    for title, head, rows in (
+        *score_tables(compared.scores),
+        *difference_tables(compared.differences),
+    ):
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for name in head:
+            table.add_column(name, justify="left" if name in ("sampler", "generator") else "right")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print()
