@@ -15,11 +15,13 @@ class Surface:
         name: Its name in the SDK's module; empty for the module itself.
         always: Protocol with the members that every version has.
         sometimes: Protocols with members that some versions lack; present as a whole or absent.
+        is_optional: Whether some versions lack the class itself.
     """
 
     name: str
     always: type
     sometimes: tuple[type, ...] = ()
+    is_optional: bool = False
 
 
 SURFACES = (
@@ -56,9 +58,21 @@ SURFACES = (
     Surface("IPluginRegistry", api.PluginRegistry),
     Surface("EngineInspector", api.EngineInspector),
     Surface("IExecutionContext", api.ExecutionContext),
-    Surface("ICudaEngine", api.CudaEngine, (api.HasWeightStreaming,)),
+    Surface(
+        "ICudaEngine",
+        api.CudaEngine,
+        (
+            api.HasWeightStreaming,
+            api.HasAliases,
+            api.HasDeviceMemorySize,
+            api.HasOldDeviceMemorySize,
+        ),
+    ),
     Surface("Runtime", api.Runtime, (api.HasHostCode,)),
     Surface("Refitter", api.Refitter),
+    Surface("IProgressMonitor", api.ProgressMonitor, is_optional=True),
+    Surface("IOutputAllocator", api.OutputAllocator, is_optional=True),
+    Surface("OnnxParserRefitter", api.OnnxParserRefitter, is_optional=True),
 )
 
 
