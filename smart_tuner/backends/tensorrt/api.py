@@ -61,8 +61,7 @@ class Tensor(Protocol):
     def shape(self) -> Sequence[int]: ...
     @property
     def is_shape_tensor(self) -> bool: ...
-    def get_dimension_name(self, index: int) -> str: ...
-    def set_dimension_name(self, index: int, name: str) -> None: ...
+    def get_dimension_name(self, index: int) -> str | None: ...
 
     dtype: EnumMember
     allowed_formats: int
@@ -349,7 +348,6 @@ ParserRefitterClass = Callable[[Refitter, object], OnnxParserRefitter]
 class Module(Protocol):
     """The SDK's Python module."""
 
-    __name__: str
     __name__: str
     __version__: str
 

@@ -1,0 +1,177 @@
+"""Building an engine: from a request to a plan on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smart_tuner.backends.tensorrt.artefact import (
+    PLAN_FILE,
+    Facts,
+    fingerprint,
+    weights_digest,
+    write_layers,
+)
+from smart_tuner.backends.tensorrt.builder_knobs import (
+    apply_builder_knobs,
+    is_builder_knob,
+    wants_weak_types,
+)
+from smart_tuner.backends.tensorrt.loader import loader_source
+from smart_tuner.backends.tensorrt.logger import make_log
+from smart_tuner.backends.tensorrt.network import parse_model, set_formats
+from smart_tuner.backends.tensorrt.pass_through import apply_pass_through, make_literal
+from smart_tuner.backends.tensorrt.plan import deserialize
+from smart_tuner.backends.tensorrt.platform import choose_target
+from smart_tuner.backends.tensorrt.plugins import load_plugins
+from smart_tuner.backends.tensorrt.profiles import add_profiles, network_inputs, plan_profiles
+from smart_tuner.backends.tensorrt.progress import Cancellation, attach_progress
+from smart_tuner.backends.tensorrt.route import confirm_route, set_route
+from smart_tuner.backends.tensorrt.settings import read_settings
+from smart_tuner.backends.tensorrt.symbols import clashing_names, without_names
+from smart_tuner.backends.tensorrt.timing_cache import attach_cache, save_cache
+from smart_tuner.engine.build import Engine
+from smart_tuner.errors import BuildError, EnvironmentNotFit, RunError
+from smart_tuner.model.files import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from smart_tuner.backends.tensorrt import api
+    from smart_tuner.backends.tensorrt.logger import BuildLog
+    from smart_tuner.backends.tensorrt.network import Parsed
+    from smart_tuner.backends.tensorrt.sdk import Sdk
+    from smart_tuner.backends.tensorrt.settings import BuildSettings
+    from smart_tuner.engine.build import BuildRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A build that is ready to start; the order of fields is the order of making."""
+
+    sdk: Sdk
+    log: BuildLog
+    settings: BuildSettings
+    builder: api.Builder
+    config: api.BuilderConfig
+    facts: Facts
+    route: str
+    parsed: Parsed
+    notes: tuple[str, ...]
+
+
+def build_engine(sdk: Sdk, request: BuildRequest, workdir: Path) -> Engine:
+    """Build ``engine.plan`` into ``workdir``, with ``engine.json`` and its timings beside it.
+
+    Raises:
+        BuildError: The compiler refuses the model, gives up, or was told to end.
+        NotApplied: The compiler did not take a knob.
+        UserInputError: Base or route name something unknown, or a profile is wrong.
+        EnvironmentNotFit: There is no GPU to build for, or a plugin does not load.
+    """
+    started = time.perf_counter()
+    job = _prepare(sdk, request, workdir)
+    plan = _compile(job)
+    confirm_route(sdk, job.route, job.log)
+    path = workdir / PLAN_FILE
+    with whole_file(path) as file:
+        file.write(plan)
+    job.facts.write(path)
+    digest = hashlib.sha256(plan).hexdigest()
+    return Engine(
+        path=path,
+        sha256=digest,
+        fingerprint=fingerprint(digest, job.facts),
+        request=request,
+        build_seconds=time.perf_counter() - started,
+        notes=(*job.notes, *_inspect(job, plan, path)),
+        loader=loader_source(sdk, job.facts, job.settings, request.model),
+        size_bytes=len(plan),
+        timing_cache=save_cache(job.config, workdir),
+    )
+
+
+def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
+    settings, knobs = read_settings(request.base)
+    knobs = {} if request.reference else {**knobs, **request.route.values}
+    log = make_log(sdk)
+    digests = load_plugins(sdk, settings.plugins, log)
+    builder, config = _builder(sdk, log)
+    route = _apply_knobs(sdk, config, knobs, log)
+    apply_pass_through(sdk, config, settings)
+    if request.reference:
+        make_literal(sdk, config)
+    target = choose_target(sdk, config, settings)
+    weak = wants_weak_types(knobs)
+    parsed = parse_model(sdk, builder, log, request.model, weak_types=weak)
+    clashing = clashing_names(parsed.network, request.shapes)
+    if clashing:
+        with without_names(request.model, clashing, workdir) as copy:
+            parsed = parse_model(sdk, builder, log, copy, weak_types=weak)
+    set_formats(sdk, parsed, settings)
+    profiles = plan_profiles(network_inputs(parsed.network), settings, request.shapes)
+    add_profiles(builder, config, profiles)
+    notes = attach_cache(config, request.timing_cache, workdir, log)
+    facts = Facts(
+        sdk=str(sdk),
+        target=target,
+        plugins=digests,
+        settings={**request.base, **knobs},
+        weights=weights_digest(request, is_stripped=settings.strip_plan),
+        is_strongly_typed=parsed.is_strongly_typed,
+    )
+    return _Job(sdk, log, settings, builder, config, facts, route, parsed, notes)
+
+
+def _builder(sdk: Sdk, log: BuildLog) -> tuple[api.Builder, api.BuilderConfig]:
+    try:
+        builder = sdk.module.Builder(log.native)
+        return builder, builder.create_builder_config()
+    except (RuntimeError, TypeError) as error:
+        # The bindings raise TypeError for a builder that could not be made.
+        msg = f"{sdk} cannot start its builder here: {log.reason()}."
+        raise EnvironmentNotFit(msg) from error
+
+
+def _apply_knobs(
+    sdk: Sdk, config: api.BuilderConfig, knobs: Mapping[str, str], log: BuildLog
+) -> str:
+    """Set all knobs; returns the text of the build route."""
+    own = {name: value for name, value in knobs.items() if is_builder_knob(name)}
+    apply_builder_knobs(sdk, config, own)
+    return set_route(sdk, config, {n: v for n, v in knobs.items() if n not in own}, log)
+
+
+def _compile(job: _Job) -> bytes:
+    """Run the compiler; returns the plan."""
+    since = job.log.position
+    with Cancellation() as cancellation:
+        monitor = attach_progress(job.sdk, job.config, cancellation)
+        try:
+            plan = job.builder.build_serialized_network(job.parsed.network, job.config)
+        except (RuntimeError, MemoryError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise BuildError(reason) from error
+        del monitor
+    if cancellation.is_requested:
+        msg = "the build was cancelled by a signal"
+        raise BuildError(msg)
+    if plan is None:
+        msg = f"{job.sdk} built nothing: {job.log.reason(since)}"
+        raise BuildError(msg)
+    return bytes(plan)  # type: ignore[call-overload, no-any-return]  # it has the buffer protocol
+
+
+def _inspect(job: _Job, plan: bytes, path: Path) -> tuple[str, ...]:
+    """Write the inspector's view beside the plan; returns why that was not possible."""
+    if not job.facts.target.is_at_hand:
+        return (f"built for {job.facts.target}, which is not at hand: it was not inspected",)
+    try:
+        _, engine = deserialize(job.sdk, plan, job.log, host_code=job.settings.version_compatible)
+    except RunError as error:
+        return (f"the engine was not inspected: {error}",)
+    write_layers(job.sdk, engine, path)
+    return ()
