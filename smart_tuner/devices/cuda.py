@@ -144,6 +144,7 @@ class Cuda:
     def begin_capture(self, stream: Stream) -> None:
         """Record what is queued on a stream from now on, instead of running it."""
         self.calls("capturing", "cudaStreamBeginCapture", stream.handle, self._mode)
+        self.calls.is_capturing = True
 
     def end_capture(self, stream: Stream) -> Graph:
         """Make a graph of what was recorded.
@@ -151,6 +152,7 @@ class Cuda:
         Raises:
             RunError: Something that was queued cannot be part of a graph.
         """
+        self.calls.is_capturing = False
         recorded = self.calls("capturing", "cudaStreamEndCapture", stream.handle)
         try:
             ready = self.calls("making a graph", "cudaGraphInstantiate", recorded, _GRAPH_FLAGS)
@@ -160,6 +162,7 @@ class Cuda:
 
     def drop_capture(self, stream: Stream) -> None:
         """End a recording that went wrong and forget its errors; the stream is usable again."""
+        self.calls.is_capturing = False
         if not self.calls.is_broken:
             self.calls.module.cudaStreamEndCapture(stream.handle)
             self.calls.module.cudaGetLastError()

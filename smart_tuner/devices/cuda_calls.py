@@ -72,6 +72,8 @@ class CudaCalls:
 
     Attributes:
         module: cuda-python's module, for its constants.
+        is_capturing: Whether a stream of this thread is being recorded: the device must not be
+            waited for then.
     """
 
     def __init__(self, module: Any) -> None:
@@ -79,6 +81,7 @@ class CudaCalls:
         self.module = module
         self._success = module.cudaError_t.cudaSuccess
         self._broken = ""
+        self.is_capturing = False
 
     @property
     def is_broken(self) -> bool:
@@ -126,9 +129,14 @@ class CudaCalls:
     def check(self, doing: str) -> None:
         """Wait for everything on the device, and raise what went wrong meanwhile.
 
+        While a stream is being recorded it cannot be waited, and nothing is raised.
+
         Raises:
             RunError: Something did.
         """
+        self.require_alive()
+        if self.is_capturing:
+            return
         self(doing, "cudaDeviceSynchronize")
         self(doing, "cudaGetLastError")
 
@@ -150,6 +158,8 @@ class CudaCalls:
             msg = f"GPU out of memory: {doing} failed: {name}{self._memory()}"
         # The first call gives the error back once more and forgets it, unless it is there to stay.
         self.module.cudaGetLastError()
+        if self.is_capturing:
+            return RunError(msg)
         (after,) = self.module.cudaDeviceSynchronize()
         if after != self._success:
             self._broken = f"{msg}; the CUDA context of this process is lost"
