@@ -10,7 +10,7 @@ from smart_tuner.bench.execute import execute
 from smart_tuner.bench.run import Task
 from smart_tuner.bench.samplers import check_contestants
 from smart_tuner.bench.score import score
-from smart_tuner.bench.workloads import LEAST_GAIN, choose_workloads
+from smart_tuner.bench.workloads import LEAST_GAIN, choose_workloads, recorded_workloads
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from smart_tuner.bench.compare import Difference
     from smart_tuner.bench.run import Run
     from smart_tuner.bench.score import Score
+    from smart_tuner.bench.workloads import Workload
 
 SUMMARY_FILE = "summary.json"
 MAX_TRIALS = 10_000
@@ -39,6 +40,7 @@ class Plan:
         against: The rival that differences are taken from; the last sampler if ``None``.
         knobs: Knobs of each workload.
         least_gain: Smallest attainable gain of a workload.
+        recorded: Files and folders of recorded compilers, compared on beside the generators.
     """
 
     samplers: tuple[str, ...]
@@ -49,6 +51,7 @@ class Plan:
     against: str | None = None
     knobs: int = 209
     least_gain: float = LEAST_GAIN
+    recorded: tuple[Path, ...] = ()
 
     def tasks(self) -> tuple[Task, ...]:
         """The runs, workload by workload, so that a comparison that is stopped is still paired.
@@ -63,15 +66,26 @@ class Plan:
         if self.against is not None and self.against not in self.samplers:
             msg = f"--against names {self.against!r}, which is not among --samplers."
             raise UserInputError(msg)
-        workloads = choose_workloads(
+        if not self.generators and not self.recorded:
+            msg = "There is nothing to compare on: name --generators or --recorded."
+            raise UserInputError(msg)
+        names = dict.fromkeys(self.samplers)
+        return tuple(
+            Task(name, workload, self.trials) for workload in self._workloads() for name in names
+        )
+
+    def _workloads(self) -> tuple[Workload, ...]:
+        simulated = choose_workloads(
             self.generators,
             self.workloads,
             seed=self.seed,
             knobs=self.knobs,
             least_gain=self.least_gain,
         )
-        names = dict.fromkeys(self.samplers)
-        return tuple(Task(name, workload, self.trials) for workload in workloads for name in names)
+        recorded = recorded_workloads(
+            self.recorded, self.workloads, seed=self.seed, least_gain=self.least_gain
+        )
+        return (*simulated, *recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +107,7 @@ class Compared:
     def to_json(self) -> dict[str, Any]:
         """Plan, scores and differences as plain JSON types."""
         return {
-            "plan": asdict(self.plan),
+            "plan": {**asdict(self.plan), "recorded": [*map(str, self.plan.recorded)]},
             "scores": [asdict(item) for item in self.scores],
             "differences": [asdict(item) for item in self.differences],
         }

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.engine.build import BuildRequest, Engine
+from smart_tuner.errors import BuildError
 from smart_tuner.measure.latency import Comparison, LatencySummary
+from smart_tuner.simulate.effects import Observation
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
 
 if TYPE_CHECKING:
+    from smart_tuner.bench.recorded import Compiler
     from smart_tuner.bench.workloads import Workload
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.simulate.compiler import SimulatedCompiler
-    from smart_tuner.simulate.effects import Observation
 
 POINT = "all"
 WEIGHTS = {POINT: 1.0}
@@ -52,7 +53,7 @@ class PretendEvaluator:
     """
 
     workload: Workload
-    compiler: SimulatedCompiler
+    compiler: Compiler
     seconds: float = 0.0
     tries: dict[tuple[str, BuildRoute], int] = field(default_factory=dict)
 
@@ -96,11 +97,15 @@ class PretendEvaluator:
         """Observe a route against a baseline with this deviation from its true log latency."""
         count = self.tries.get((phase, route), 0)
         self.tries[phase, route] = count + 1
-        observation = self.compiler.observe(
-            route.values, self._stream(phase, str(route), count), elapsed_seconds=self.seconds
-        )
+        observation = self._observe(route, self._stream(phase, str(route), count))
         trial = self._trial(route, observation, f"{phase} {count}", baseline)
         return trial, observation.build_seconds
+
+    def _observe(self, route: BuildRoute, stream: np.random.Generator) -> Observation:
+        try:
+            return self.compiler.observe(route.values, stream, elapsed_seconds=self.seconds)
+        except BuildError:  # not recorded: as the replay backend has it, it does not build
+            return Observation(TrialOutcome.BUILD_FAILED.value, None, None, 0.0)
 
     def _stream(self, phase: str, route: str, count: int) -> np.random.Generator:
         text = repr((self.workload.name, phase, route, count)).encode("utf-8", "surrogatepass")

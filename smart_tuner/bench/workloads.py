@@ -1,18 +1,20 @@
-"""What samplers are compared on: pretend compilers, one a workload."""
+"""What samplers are compared on: pretend compilers, simulated or recorded, one a workload."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from smart_tuner.bench.recorded import label, load_recorded
 from smart_tuner.errors import UserInputError
 from smart_tuner.simulate.generators import generator_names, make_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from smart_tuner.simulate.compiler import SimulatedCompiler
+    from smart_tuner.bench.recorded import Compiler
 
 NULL = "null"
 """The generator on which nothing can be gained: it counts false winners instead."""
@@ -31,27 +33,30 @@ class Workload:
     """One pretend compiler, by what it is drawn from.
 
     Attributes:
-        generator: Name of the generator.
-        seed: Its seed; the samplers' seed as well.
+        generator: Name of the generator, or the label of what was recorded.
+        seed: Its seed; the samplers' seed as well. A recorded compiler is always the same one,
+            with other noise.
         knobs: How many knobs it has.
+        path: Where a recorded one lies; empty for simulated ones.
     """
 
     generator: str
     seed: int
     knobs: int
+    path: str = ""
 
     @property
     def name(self) -> str:
         """For people, and for what is drawn by name."""
         return f"{self.generator}-{self.seed}-{self.knobs}"
 
-    def compiler(self) -> SimulatedCompiler:
-        """Draw the compiler; the latest ones are kept."""
-        return _compiler(self)
+    def compiler(self) -> Compiler:
+        """Draw or read the compiler; the latest ones are kept."""
+        return load_recorded(Path(self.path)) if self.path else _drawn(self)
 
 
 @functools.lru_cache(maxsize=4)
-def _compiler(workload: Workload) -> SimulatedCompiler:
+def _drawn(workload: Workload) -> Compiler:
     return make_compiler(workload.generator, seed=workload.seed, knob_count=workload.knobs)
 
 
@@ -75,14 +80,47 @@ def choose_workloads(
     if unknown:
         msg = f"No generator {unknown[0]!r}; there are {', '.join(generator_names())}."
         raise UserInputError(msg)
-    if count < 1 or not generators or seed < 0:
-        msg = "A comparison needs at least one generator, one workload of each and a seed >= 0."
-        raise UserInputError(msg)
+    _check_count(count, seed)
     return tuple(
         workload
         for name in dict.fromkeys(generators)
         for workload in _worthwhile(name, count, seed, knobs, least_gain)
     )
+
+
+def recorded_workloads(
+    paths: Sequence[Path], count: int, *, seed: int, least_gain: float
+) -> tuple[Workload, ...]:
+    """Workloads on recorded compilers; their noise and the samplers' seeds differ.
+
+    Args:
+        paths: What ``load_recorded`` reads.
+        count: How many of each.
+        seed: Which ones: two seeds share no workload.
+        least_gain: The smallest attainable gain.
+
+    Raises:
+        UserInputError: A file cannot be read, or can gain less.
+    """
+    _check_count(count, seed)
+    found = []
+    for path in dict.fromkeys(path.expanduser().absolute() for path in paths):
+        compiler = load_recorded(path)
+        gain = compiler.attainable_gain()
+        if gain < least_gain:
+            msg = f"{path} can gain {gain:.3f}x at most; leave it out, or lower --least-gain."
+            raise UserInputError(msg)
+        found += [
+            Workload(label(path), seed * SEEDS_A_RUN + number, len(compiler.knobs), str(path))
+            for number in range(count)
+        ]
+    return tuple(found)
+
+
+def _check_count(count: int, seed: int) -> None:
+    if count < 1 or seed < 0:
+        msg = "A comparison needs at least one workload of each kind and a seed of 0 or more."
+        raise UserInputError(msg)
 
 
 def _worthwhile(

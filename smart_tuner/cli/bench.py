@@ -30,6 +30,7 @@ HELP = "Compare samplers on simulated compilers, under one protocol for all."
 EXAMPLE = "smart-tuner bench --samplers default,tpe,evolution --out bench"
 NEEDS_ARGUMENTS = True
 SAMPLERS = "default,evolution,random-8,mixed,tpe-centred"
+PIPE_WIDTH = 160
 GENERATORS = "sparse,pairs,gated,crashy,dense"
 
 
@@ -40,8 +41,15 @@ def command(  # noqa: PLR0913, one parameter an option
         str, typer.Option("--samplers", metavar="NAMES", help="Separated by commas.")
     ] = SAMPLERS,
     generators: Annotated[
-        str, typer.Option("--generators", metavar="NAMES", help="Kinds of simulated compilers.")
-    ] = GENERATORS,
+        str | None,
+        typer.Option("--generators", metavar="NAMES", help="Kinds of simulated compilers."),
+    ] = None,
+    recorded: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--recorded", metavar="PATH", help="A study folder or a T4 file; may be repeated."
+        ),
+    ] = None,
     workloads: Annotated[
         int, typer.Option("--workloads", metavar="N", help="Compilers of each kind.")
     ] = 10,
@@ -88,20 +96,29 @@ def command(  # noqa: PLR0913, one parameter an option
         raise UserInputError(msg)
     plan = Plan(
         samplers=tuple(_split(samplers)),
-        generators=tuple(_split(generators)),
+        generators=_generators(generators, recorded),
         workloads=workloads,
         trials=trials,
         seed=seed,
         against=against,
         knobs=knobs,
         least_gain=least_gain,
+        recorded=tuple(recorded or ()),
     )
     compared = _run(plan, out, jobs or cpu_quota())
     if as_json:
         print_json(compared.to_json())
     else:
-        _print(compared, Console())
+        # A pipe has no width: there, no table is cut.
+        _print(compared, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
     return 0
+
+
+def _generators(named: str | None, recorded: list[Path] | None) -> tuple[str, ...]:
+    """Those named; by default the usual ones, or none where something recorded is named."""
+    if named is None:
+        return () if recorded else tuple(_split(GENERATORS))
+    return tuple(_split(named))
 
 
 def _split(names: str) -> Iterator[str]:
@@ -128,9 +145,11 @@ def _print(compared: Compared, console: Console) -> None:
         *score_tables(compared.scores),
         *difference_tables(compared.differences),
     ):
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        console.print(title, style="bold", highlight=False)
+        table = Table(box=None, pad_edge=False)
         for name in head:
-            table.add_column(name, justify="left" if name in ("sampler", "generator") else "right")
+            is_name = name in ("sampler", "generator")
+            table.add_column(name, justify="left" if is_name else "right", no_wrap=True)
         for row in rows:
             table.add_row(*row)
         console.print(table)

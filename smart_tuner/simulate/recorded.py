@@ -11,6 +11,7 @@ from smart_tuner.errors import BuildError, UserInputError
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.effects import Failure, Noise, Observation
 from smart_tuner.simulate.landscape import Landscape
+from smart_tuner.simulate.optimum import Optimum
 from smart_tuner.simulate.sampling import build_factor, draw_samples
 
 if TYPE_CHECKING:
@@ -164,6 +165,34 @@ class RecordedCompiler:
             latency = float(self.sample(values, 0, 1, rng, elapsed_seconds=elapsed_seconds)[0])
         loss = self.loss(values) if trial.outcome in _MEASURED else None
         return Observation(trial.outcome, latency, loss, trial.build_seconds)
+
+    @property
+    def base_latency_ms(self) -> float:
+        """Recorded latency of the default route."""
+        return self.latency_ms({})
+
+    @property
+    def build_seconds(self) -> float:
+        """What the default route's attempt cost; 1 if the record does not say."""
+        return self.trial({}).build_seconds or 1.0
+
+    @property
+    def epsilon(self) -> float:
+        """The largest loss that was feasible."""
+        losses = (trial.loss or 0.0 for trial in self.trials if trial.outcome == "feasible")
+        return max(losses, default=0.0)
+
+    def optimum(self) -> Optimum:
+        """Return the fastest feasible record, the earliest of equals."""
+        feasible = (trial for trial in self.trials if trial.outcome == "feasible")
+        best = min(feasible, key=lambda trial: trial.latency_ms or math.inf)
+        latency_ms = best.latency_ms or math.inf
+        log_latency = math.log(latency_ms / self.base_latency_ms)
+        return Optimum(self._route(best.values).values, min(0.0, log_latency), is_exact=True)
+
+    def attainable_gain(self) -> float:
+        """Return default over fastest recorded latency."""
+        return math.exp(-self.optimum().log_latency)
 
     def digest(self) -> str:
         """Return a digest that changes with anything that a result could depend on."""
