@@ -28,7 +28,7 @@ from smart_tuner.backends.tensorrt.platform import choose_target
 from smart_tuner.backends.tensorrt.plugins import load_plugins
 from smart_tuner.backends.tensorrt.profiles import add_profiles, network_inputs, plan_profiles
 from smart_tuner.backends.tensorrt.progress import Cancellation, attach_progress
-from smart_tuner.backends.tensorrt.route import confirm_route, set_route
+from smart_tuner.backends.tensorrt.route import check_base, confirm_route, set_route
 from smart_tuner.backends.tensorrt.settings import read_settings
 from smart_tuner.backends.tensorrt.symbols import clashing_names, without_names
 from smart_tuner.backends.tensorrt.timing_cache import attach_cache, save_cache
@@ -95,11 +95,12 @@ def build_engine(sdk: Sdk, request: BuildRequest, workdir: Path) -> Engine:
 
 
 def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
-    settings, knobs = read_settings(request.base)
-    knobs = {} if request.reference else {**knobs, **request.route.values}
+    settings, rest = read_settings(request.base)
+    knobs = {} if request.reference else {**rest, **request.route.values}
     log = make_log(sdk)
     digests = load_plugins(sdk, settings.plugins, log)
     builder, config = _builder(sdk, log)
+    check_base(sdk, config, (name for name in rest if not is_builder_knob(name)))
     route = _apply_knobs(sdk, config, knobs, log)
     apply_pass_through(sdk, config, settings)
     if request.reference:
@@ -160,7 +161,10 @@ def _compile(job: _Job) -> bytes:
         msg = "the build was cancelled by a signal"
         raise BuildError(msg)
     if plan is None:
-        msg = f"{job.sdk} built nothing: {job.log.reason(since)}"
+        hint = ""
+        if not job.facts.target.is_at_hand and (job.settings.refit or job.settings.strip_plan):
+            hint = " (refit and strip_plan need the GPU at hand)"
+        msg = f"{job.sdk} built nothing: {job.log.reason(since)}{hint}"
         raise BuildError(msg)
     return bytes(plan)  # type: ignore[call-overload, no-any-return]  # it has the buffer protocol
 

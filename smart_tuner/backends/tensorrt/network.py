@@ -116,11 +116,11 @@ def _refusal(sdk: Sdk, parser: api.OnnxParser, log: BuildLog, model: Path, since
     unreadable = any(_code(error) == _UNREADABLE for error in errors)
     if unreadable:
         return f"{sdk} cannot read {model}: it is no ONNX model, or a damaged one"
-    nodes: dict[str, list[str]] = {}
+    nodes: dict[tuple[str, str], list[str]] = {}
     for error in errors:
         name, operator = _culprit(error, model)
         nodes.setdefault(_fault(error, operator), []).append(name)
-    faults = [_with_nodes(fault, where) for fault, where in nodes.items()]
+    faults = [f"{who}{_among(where)}{what}" for (who, what), where in nodes.items()]
     text = "; ".join(faults[:_SHOWN_FAULTS]) or log.reason(since)
     more = len(faults) - _SHOWN_FAULTS
     rest = f"; and {more} more, see the log" if more > 0 else ""
@@ -152,24 +152,26 @@ def _look_up(model: Path, index: int) -> tuple[str, str]:
     return nodes[index].name, nodes[index].op_type
 
 
-def _fault(error: api.ParserError, operator: str) -> str:
+def _fault(error: api.ParserError, operator: str) -> tuple[str, str]:
+    """What a complaint is about, and what it says of that."""
     said = _ASSERTION.sub("", " ".join(error.desc().split()))
     subject = f"operator {operator}" if operator else "the model"
     if "Plugin not found" in said:
-        return (
-            f"{subject} is not known, and no plugin has that name (if it is a custom operator, "
-            "name its library in the base: plugins = /path/to/library.so)"
+        return subject, (
+            " is not known, and no plugin has that name (if it is a custom operator, name its "
+            "library in the base: plugins = /path/to/library.so)"
         )
     if _code(error).startswith(_UNSUPPORTED) and said in {"", "false"}:
-        return f"{subject} is not supported"
-    return f"{subject}: {said}"
+        return subject, " is not supported"
+    return subject, f": {said}"
 
 
-def _with_nodes(fault: str, where: list[str]) -> str:
+def _among(where: list[str]) -> str:
+    """Nodes in parentheses; nothing if none is known."""
     known = list(dict.fromkeys(filter(None, where)))
     if not known:
-        return fault
+        return ""
     more = len(known) - _SHOWN_NODES
     shown = ", ".join(known[:_SHOWN_NODES])
     word = "node" if len(known) == 1 else "nodes"
-    return f"{fault} ({word} {shown}{f' and {more} more' if more > 0 else ''})"
+    return f" ({word} {shown}{f' and {more} more' if more > 0 else ''})"

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt import api
 from smart_tuner.backends.tensorrt.route_knobs import NO_ROUTES, route_knobs
-from smart_tuner.errors import NotApplied
+from smart_tuner.backends.tensorrt.settings import BUILD_SETTINGS, RUN_SETTINGS
+from smart_tuner.errors import NotApplied, UserInputError
+from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.text import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from smart_tuner.backends.tensorrt.logger import BuildLog
     from smart_tuner.backends.tensorrt.sdk import Sdk
-    from smart_tuner.knobs.database import KnobDatabase
 
 MARK = "[TuningBuildRoute]"
 """Begins the line with which a build confirms its route."""
@@ -55,6 +56,26 @@ def set_route(
         raise NotApplied(msg) from error
     _compare(f"{sdk}", values, config.build_route, log.complaints(since, warnings=True))
     return text
+
+
+def check_base(sdk: Sdk, config: api.BuilderConfig, names: Iterable[str]) -> None:
+    """Refuse names of a base that are neither settings nor knobs: a base is written by hand.
+
+    Args:
+        sdk: The SDK.
+        config: A configuration of it.
+        names: What is left of the base without settings and builder knobs.
+
+    Raises:
+        UserInputError: A name is unknown; shows the nearest ones.
+    """
+    database = route_knobs(config) or KnobDatabase((), "without build routes")
+    known = (*BUILD_SETTINGS, *RUN_SETTINGS, *(knob.name for knob in database))
+    for name in names:
+        if name not in database:
+            hint = did_you_mean(name, known)
+            msg = f"Unknown knob or base setting: {shown(name)} ({sdk}). {hint}"
+            raise UserInputError(msg)
 
 
 def confirm_route(sdk: Sdk, route: str, log: BuildLog) -> None:
