@@ -7,6 +7,7 @@
   x EnvironmentNotFit   3  this machine lacks something: a backend, memory, a writable folder
     + BackendNotFound   3  no such backend is installed
     + StudyBusy         3  another process works in this study folder
+  x NoWinner            1  the study ships nothing that could be handed on
   x SearchExhausted     .  nothing is left to propose; ends the search, not the study
   x TrialError          .  one route could not be evaluated; ``trial`` turns it into an outcome
     + BuildError        .  the engine did not build
@@ -51,6 +52,10 @@ class BackendNotFound(EnvironmentNotFit):
 
 class StudyBusy(EnvironmentNotFit):
     """Another process works in this study folder."""
+
+
+class NoWinner(SmartTunerError):  # noqa: N818
+    """The study ships nothing: it has no verdict yet, or the default is best."""
 
 
 class SearchExhausted(SmartTunerError):  # noqa: N818

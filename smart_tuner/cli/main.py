@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import keyword
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -31,6 +32,11 @@ COMMANDS = {
 """Name to help. ``--help`` needs nothing else, so no command's imports are paid for it."""
 
 
+def module_of(command: str) -> str:
+    """The module of a command; one whose name Python keeps for itself ends in an underscore."""
+    return f"smart_tuner.cli.{command}{'_' if keyword.iskeyword(command) else ''}"
+
+
 class LazyGroup(TyperGroup):
     """A command group that imports a subcommand's module only to run it."""
 
@@ -48,7 +54,7 @@ class LazyGroup(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if command is None:
             return name, command, rest
-        module = import_module(f"smart_tuner.cli.{name}")
+        module = import_module(module_of(str(name)))
         single = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )

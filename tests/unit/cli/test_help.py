@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from smart_tuner.cli.main import COMMANDS
+from smart_tuner.cli.main import COMMANDS, module_of
 from smart_tuner.cli.options import SECTIONS
 from smart_tuner.study.settings import StudySettings
 from tests.unit.cli.calling import call
@@ -34,7 +34,7 @@ def help_of(*words: str) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_is_whole(command: str) -> None:
     text = help_of(command)
-    example = importlib.import_module(f"smart_tuner.cli.{command}").EXAMPLE
+    example = importlib.import_module(module_of(command)).EXAMPLE
     assert text.splitlines()[-1] == f"  Example: {example}"
     assert example.startswith(f"smart-tuner {command}")
     assert max(map(len, text.splitlines())) <= WIDTH

@@ -1,0 +1,1 @@
+"""A winner in the form that other tools take."""

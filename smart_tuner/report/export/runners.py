@@ -1,0 +1,182 @@
+"""Source of the modules that run a winner; ``load_winner`` beside them opens it."""
+
+from __future__ import annotations
+
+_ENGINE = '''"""Runs {engine} with {library}.
+
+    from run_winner import Winner
+    winner = Winner()
+    outputs = winner({{name: {array} for each of winner.inputs}})
+"""
+
+{imports}
+from load_winner import load
+
+
+class Winner:
+    """The engine with one execution context; calls give outputs by name."""
+
+    def __init__(self):
+        self.engine = load()
+        self.context = self.engine.create_execution_context()
+        names = [self.engine.get_tensor_name(i) for i in range(self.engine.num_io_tensors)]
+        modes = {{name: self.engine.get_tensor_mode(name) for name in names}}
+        self.inputs = [name for name in names if modes[name] == trt.TensorIOMode.INPUT]
+        self.outputs = [name for name in names if modes[name] == trt.TensorIOMode.OUTPUT]
+
+    def shape(self, name):
+        """Shape of an output, once the inputs' shapes are set."""
+        shape = tuple(self.context.get_tensor_shape(name))
+        if -1 in shape:
+            raise RuntimeError(name + " has a size that depends on data: use an IOutputAllocator")
+        return shape
+'''
+
+_TORCH = '''
+    def __call__(self, inputs):
+        """Run; `inputs` are CUDA tensors by name, and so is what comes back."""
+        kept = {{name: inputs[name].cuda().contiguous() for name in self.inputs}}
+        for name, tensor in kept.items():
+            if tensor.dtype != self.dtype(name):
+                raise TypeError(f"{{name}} is {{tensor.dtype}}, the engine takes {{self.dtype(name)}}")
+            self.context.set_input_shape(name, tuple(tensor.shape))
+            self.context.set_tensor_address(name, tensor.data_ptr())
+        found = {{}}
+        for name in self.outputs:
+            found[name] = torch.empty(self.shape(name), dtype=self.dtype(name), device="cuda")
+            self.context.set_tensor_address(name, found[name].data_ptr())
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        if not self.context.execute_async_v3(stream.cuda_stream):
+            raise RuntimeError("the engine did not run")
+        stream.synchronize()
+        return found
+
+    def dtype(self, name):
+        """torch's type of a tensor."""
+        return getattr(torch, TYPES[self.engine.get_tensor_dtype(name).name])
+'''
+
+_TORCH_IMPORTS = """import torch
+"""
+
+_TORCH_TYPES = """
+
+TYPES = {{
+    "FLOAT": "float32",
+    "HALF": "float16",
+    "BF16": "bfloat16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "INT8": "int8",
+    "UINT8": "uint8",
+    "BOOL": "bool",
+}}
+"""
+
+_CUDA_IMPORTS = """import numpy as np
+
+try:
+    from cuda.bindings import runtime as cudart
+except ImportError:
+    from cuda import cudart
+
+"""
+
+_CUDA_CHECK = '''
+
+def check(answer):
+    """The value of a CUDA call; raises RuntimeError if it failed."""
+    error, *values = answer
+    if error != cudart.cudaError_t.cudaSuccess:
+        raise RuntimeError(error.name)
+    return values[0] if values else None
+'''
+
+_CUDA = '''
+    def __call__(self, inputs):
+        """Run; `inputs` are numpy arrays by name, and so is what comes back."""
+        stream, memory = check(cudart.cudaStreamCreate()), []
+        to_device = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
+        to_host = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        try:
+            for name in self.inputs:
+                array = np.ascontiguousarray(inputs[name], self.dtype(name))
+                self.context.set_input_shape(name, array.shape)
+                memory.append(check(cudart.cudaMalloc(max(1, array.nbytes))))
+                self.context.set_tensor_address(name, memory[-1])
+                check(cudart.cudaMemcpy(memory[-1], array.ctypes.data, array.nbytes, to_device))
+            found = {{name: np.empty(self.shape(name), self.dtype(name)) for name in self.outputs}}
+            addresses = {{}}
+            for name, array in found.items():
+                addresses[name] = check(cudart.cudaMalloc(max(1, array.nbytes)))
+                memory.append(addresses[name])
+                self.context.set_tensor_address(name, addresses[name])
+            if not self.context.execute_async_v3(int(stream)):
+                raise RuntimeError("the engine did not run")
+            check(cudart.cudaStreamSynchronize(stream))
+            for name, array in found.items():
+                check(cudart.cudaMemcpy(array.ctypes.data, addresses[name], array.nbytes, to_host))
+            return found
+        finally:
+            for address in memory:
+                check(cudart.cudaFree(address))
+            check(cudart.cudaStreamDestroy(stream))
+
+    def dtype(self, name):
+        """numpy's type of a tensor."""
+        return trt.nptype(self.engine.get_tensor_dtype(name))
+'''
+
+_ONNXRUNTIME = '''"""Runs {engine} with onnxruntime.
+
+    from run_winner import Winner
+    winner = Winner("model.onnx")
+    outputs = winner({{name: array for each of winner.inputs}})
+"""
+
+from load_winner import load, run_options
+
+
+class Winner:
+    """The tuned session; calls give outputs by name."""
+
+    def __init__(self, *model):
+        """Open it; give the model's path if the file was moved since it was tuned."""
+        self.session = load(*model)
+        self.inputs = [item.name for item in self.session.get_inputs()]
+        self.outputs = [item.name for item in self.session.get_outputs()]
+
+    def __call__(self, inputs):
+        """Run; `inputs` are numpy arrays by name."""
+        found = self.session.run(self.outputs, inputs, run_options())
+        return dict(zip(self.outputs, found))
+'''
+
+
+def runner_source(library: str, engine: str, module: str) -> str:
+    """Write the module that runs a winner.
+
+    Args:
+        library: ``cuda-python``, ``torch`` or ``onnxruntime``.
+        engine: Name of the engine file.
+        module: The SDK's Python module.
+    """
+    if library == "onnxruntime":
+        return _ONNXRUNTIME.format(engine=engine)
+    is_torch = library == "torch"
+    head, _, body = _ENGINE.partition("\n\nclass Winner:")
+    text = "".join(
+        (
+            head,
+            _TORCH_TYPES if is_torch else _CUDA_CHECK,
+            f"\n\nclass Winner:{body}",
+            _TORCH if is_torch else _CUDA,
+        )
+    )
+    return text.format(
+        engine=engine,
+        library=library,
+        array="CUDA tensor" if is_torch else "numpy array",
+        imports=(_TORCH_IMPORTS if is_torch else _CUDA_IMPORTS).format(module=module),
+    )
