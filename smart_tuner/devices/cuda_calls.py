@@ -160,7 +160,7 @@ class CudaCalls:
         self.module.cudaGetLastError()
         if self.is_capturing:
             return RunError(msg)
-        (after,) = self.module.cudaDeviceSynchronize()
+        after = self.module.cudaDeviceSynchronize()[0]
         if after != self._success:
             self._broken = f"{msg}; the CUDA context of this process is lost"
             return RunError(self._broken)

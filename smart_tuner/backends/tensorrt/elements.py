@@ -159,14 +159,10 @@ def restored(array: Array, declared: str | None) -> Array:
 
 
 def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
-    if array.size == 0 or _bits_of(wanted) is None:
+    if array.size == 0:
         return True
     limits = np.iinfo(wanted)
     return int(array.min()) >= limits.min and int(array.max()) <= limits.max
-
-
-def _bits_of(dtype: np.dtype[Any]) -> int | None:
-    return dtype.itemsize * 8 if dtype.kind in "iu" else None
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
