@@ -29,6 +29,7 @@ from smart_tuner.backends.tensorrt.plugins import load_plugins
 from smart_tuner.backends.tensorrt.profiles import add_profiles, network_inputs, plan_profiles
 from smart_tuner.backends.tensorrt.progress import Cancellation, attach_progress
 from smart_tuner.backends.tensorrt.route import check_base, confirm_route, set_route
+from smart_tuner.backends.tensorrt.run_settings import read_run_settings
 from smart_tuner.backends.tensorrt.settings import read_settings
 from smart_tuner.backends.tensorrt.symbols import clashing_names, without_names
 from smart_tuner.backends.tensorrt.timing_cache import attach_cache, save_cache
@@ -96,7 +97,8 @@ def build_engine(sdk: Sdk, request: BuildRequest, workdir: Path) -> Engine:
 
 def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
     settings, rest = read_settings(request.base)
-    knobs = {} if request.reference else {**rest, **request.route.values}
+    read_run_settings(request.base)
+    knobs = _literal(rest) if request.reference else {**rest, **request.route.values}
     log = make_log(sdk)
     digests = load_plugins(sdk, settings.plugins, log)
     builder, config = _builder(sdk, log)
@@ -125,6 +127,11 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
         is_strongly_typed=parsed.is_strongly_typed,
     )
     return _Job(sdk, log, settings, builder, config, facts, route, parsed, notes)
+
+
+def _literal(base: Mapping[str, str]) -> dict[str, str]:
+    """What a reference keeps of the base's knobs: which libraries there are to call."""
+    return {name: value for name, value in base.items() if name.startswith("tactic_source:")}
 
 
 def _builder(sdk: Sdk, log: BuildLog) -> tuple[api.Builder, api.BuilderConfig]:
