@@ -14,6 +14,7 @@ from smart_tuner.cli.output import print_json
 from smart_tuner.report.words import OUTCOME_WORDS, percent
 from smart_tuner.study.apply import apply_route
 from smart_tuner.study.events import Event, Note
+from smart_tuner.study.settings import BASE_FLAGS
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import TrialOutcome
 
@@ -28,6 +29,7 @@ ROUTE = "Route"
 SETTINGS = (
     *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "reference", "shapes"),
     *("inputs", "outputs", "input_range", "workload", "seed", "trial_timeout", "memory_limit"),
+    *("statistic", *BASE_FLAGS, "max_memory", "max_engine_size", "max_build_time"),
 )
 
 

@@ -34,6 +34,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Limits and seed": {
         "trial_timeout": "TIME",
         "memory_limit": "SIZE",
+        "max_memory": "SIZE",
+        "max_engine_size": "SIZE",
+        "max_build_time": "TIME",
         "seed": "N",
     },
     "Inputs": {
@@ -50,6 +53,20 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "rtol": "X",
         "atol": "X",
         "reference": "WHO",
+    },
+    "Measurement": {
+        "statistic": "NAME",
+        "objective": "NAME",
+        "streams": "N",
+        "io": "WHERE",
+        "launch": "MODE",
+    },
+    "Engine": {
+        "plugin": "LIB",
+        "state": "PAST:PRESENT",
+        "min_shapes": "NAME:SIZES",
+        "opt_shapes": "NAME:SIZES",
+        "max_shapes": "NAME:SIZES",
     },
     "Backend and knobs": {
         "backend": "NAME",

@@ -31,7 +31,9 @@ class EngineRunner(Protocol):
     """A loaded engine; a context manager, since it owns threads or device memory.
 
     A runner may also have ``memory_bytes``, the device memory that it holds once ``infer`` ran;
-    without it the limit on device memory cannot be asked for.
+    without it the limit on device memory cannot be asked for. And ``decided``, settings of the
+    base that it chose where the base left the choice open: what the baseline's runner decides
+    joins the base of every later build of a study.
     """
 
     def __enter__(self) -> Self: ...
@@ -73,7 +75,8 @@ class Backend(Protocol):
     ``platform``, ``build`` and ``load`` run in child processes; ``knobs`` may start one itself.
 
     A backend may also have ``reference_backend``, the name of the backend that makes reference
-    outputs where none are given; without it, it makes them itself.
+    outputs where none are given; without it, it makes them itself. And a method
+    ``timing_cache_keys(path)``, the keys of a timing cache as texts.
     """
 
     name: str
@@ -140,7 +143,11 @@ def _from_entry_point(name: str) -> Callable[[], Backend]:
     if name not in found:
         msg = f"No backend {name!r}; installed: {', '.join(sorted(found))}."
         raise BackendNotFound(msg)
-    return cast("Callable[[], Backend]", found[name].load())
+    try:
+        return cast("Callable[[], Backend]", found[name].load())
+    except (ImportError, AttributeError) as error:
+        msg = f"Backend {name!r} cannot be imported ({error}): install what it needs again."
+        raise BackendNotFound(msg) from error
 
 
 def _from_module(name: str) -> Callable[[], Backend]:

@@ -77,11 +77,11 @@ def compare(
     arms = (baseline, candidate)
     warm = warm_up([arm.time_block for arm in arms], rule, clock)
     plans = [plan_block(iteration_ms, rule) for iteration_ms in warm.iteration_ms]
-    blocks = _measure(arms, plans, rule, clock)
+    blocks, is_grouped = _measure(arms, plans, rule, clock)
     summaries = [summarize(np.concatenate(samples)) for samples in blocks]
     log_ratio, half_width = _estimate(blocks, rule.statistic)
     notes = [*_warm_up_notes(warm), *_drift_notes(blocks[0])]
-    unclaimed = _why_unclaimed(summaries, rule.statistic)
+    unclaimed = _why_unclaimed(summaries, rule.statistic, is_grouped=is_grouped)
     if unclaimed:
         half_width = math.inf
         notes.append(unclaimed)
@@ -102,20 +102,22 @@ def _measure(
     plans: Sequence[BlockPlan],
     rule: StopRule,
     clock: Callable[[], float],
-) -> list[list[Samples]]:
-    """Kept samples of each block, by arm."""
+) -> tuple[list[list[Samples]], bool]:
+    """Kept samples of each block, by arm, and whether a sample stands for several runs."""
     blocks: list[list[Samples]] = [[], []]
     log_ratios: list[float] = []
+    is_grouped = False
     started = clock()
     while not rule.is_satisfied(log_ratios, clock() - started):
         order = (0, 1) if len(log_ratios) % 2 == 0 else (1, 0)
         for place in order:
             plan = plans[place]
             samples = time_samples(arms[place].time_block, plan.kept + plan.dropped)
+            is_grouped |= samples.size < plan.kept + plan.dropped
             # An arm that times several inferences as one reports fewer samples than asked.
             blocks[place].append(samples[min(plan.dropped, samples.size - 1) :])
         log_ratios.append(_log_ratio(blocks[0][-1], blocks[1][-1], rule.statistic))
-    return blocks
+    return blocks, is_grouped
 
 
 def _log_ratio(baseline: Samples, candidate: Samples, statistic: Statistic) -> float:
@@ -152,10 +154,14 @@ def _drift_notes(blocks: Sequence[Samples]) -> list[str]:
     return [f"Drift: the baseline went from {medians[0]:.4g} ms to {medians[1]:.4g} ms."]
 
 
-def _why_unclaimed(summaries: Sequence[LatencySummary], statistic: Statistic) -> str:
+def _why_unclaimed(
+    summaries: Sequence[LatencySummary], statistic: Statistic, *, is_grouped: bool
+) -> str:
     """Why a tail is measured but not claimed; empty when it is claimed."""
     if not statistic.is_tail:
         return ""
+    if is_grouped:
+        return f"No {statistic.value} is claimed: runs are timed in groups, which hides tails."
     fastest = min(summary.median_ms for summary in summaries)
     if fastest < LEAST_TAIL_MS:
         return (

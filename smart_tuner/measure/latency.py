@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Statistic(str, Enum):
@@ -47,6 +51,17 @@ class LatencySummary:
     p95_ms: float
     p99_ms: float
 
+    def figure(self, statistic: Statistic) -> float:
+        """The figure of a statistic, in milliseconds."""
+        figures = {
+            Statistic.MEDIAN: self.median_ms,
+            Statistic.MEAN: self.mean_ms,
+            Statistic.P90: self.p90_ms,
+            Statistic.P95: self.p95_ms,
+            Statistic.P99: self.p99_ms,
+        }
+        return figures[statistic]
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -63,6 +78,7 @@ class Comparison:
         candidate: Samples of the candidate arm.
         seconds: Wall-clock seconds spent, the warm-up included.
         notes: What disturbed the measurement (foreign load, drift ...).
+        device: Figures of the device meanwhile, by name with unit; empty if it tells none.
     """
 
     point: str
@@ -73,6 +89,7 @@ class Comparison:
     candidate: LatencySummary
     seconds: float
     notes: tuple[str, ...] = ()
+    device: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def gain(self) -> float:

@@ -10,21 +10,22 @@ if TYPE_CHECKING:
     from smart_tuner.storages.history import TrialRecord
 
 
-def trial_row(record: TrialRecord, baseline_ms: float) -> str:
+def trial_row(record: TrialRecord, baseline_ms: float | None) -> str:
     """One trial as a line of ``trials.jsonl``: strict JSON, ``null`` where there is no figure.
 
     Args:
         record: The trial.
-        baseline_ms: The study's frozen baseline latency, for the gain.
+        baseline_ms: The study's frozen baseline latency, for the gain; None if there is none.
     """
     row: dict[str, Any] = {
         "number": record.number,
         "route": str(record.route),
         "outcome": record.outcome.value,
         "latency_ms": _finite(record.value_ms),
-        "gain": baseline_ms / record.value_ms if record.value_ms else None,
+        "gain": baseline_ms / record.value_ms if baseline_ms and record.value_ms else None,
         "half_width": _finite(record.half_width),
         "violation": _finite(record.violation),
+        "over_limits": list(record.over_limits),
         "unchanged": record.unchanged,
         "fingerprint": record.fingerprint,
         "seconds": dict(record.seconds),

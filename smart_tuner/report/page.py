@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.model.files import whole_file
 from smart_tuner.report.jsonl import trial_row
 from smart_tuner.report.markdown import code, plain, table
-from smart_tuner.report.words import OUTCOME_WORDS, budget_phrase, counted, percent, shortened
-from smart_tuner.storages.history import finished_trials
+from smart_tuner.report.setting import limit_text, setting_facts
+from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
+from smart_tuner.storages.history import OVER_LIMIT, finished_trials, outcome_key
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.result import Verdict, read_result
@@ -142,7 +143,7 @@ def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 code(name),
                 f"{float(loss['loss']):.3g}",
                 plain(loss["metric"]),
-                _limit(loss["epsilon"]),
+                limit_text(loss["epsilon"]),
             )
             for name, loss in worst.items()
         ),
@@ -150,39 +151,14 @@ def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
 
 
-def _limit(epsilon: object) -> str:
-    return f"{float(str(epsilon)):g}"
-
-
 def _setting(material: Material) -> Iterator[str]:
-    document, platform, result = material.document, material.platform, material.result
-    settings, identity = document["settings"], document["identity"]
-    details = ", ".join(f"{key} {value}" for key, value in platform["details"].items())
-    facts = {
-        "model": f"{code(settings['model'])}, sha256 {code(identity['model'][:16])}...",
-        "inputs": "synthetic" if result.provisional else "given",
-        "backend": plain(platform["backend_version"]),
-        "device": plain(f"{platform['device']}; {platform['driver']}"),
-        "platform": plain(details),
-        "accuracy": plain(_constraint(document["accuracy"])),
-        "smallest gain that ships": f"{result.min_gain:g}x",
-        "search": f"{code(settings['sampler'])}, seed {document['seed']}",
-        "budget": budget_phrase(result.spent_seconds, float(settings["budget"])),
-        "baseline": f"{material.baseline_ms:.4g} ms",
-    }
+    facts = setting_facts(
+        material.document, material.platform, material.result, material.baseline_ms
+    )
     yield "## Setting"
     yield ""
     yield from table(("what", "value"), (fact for fact in facts.items() if fact[1]))
     yield ""
-
-
-def _constraint(accuracy: Mapping[str, Any]) -> str:
-    limits = dict(accuracy.get("per_output", {}))
-    text = f"{accuracy['metric']} within {_limit(accuracy['epsilon'])}"
-    if limits:
-        each = ", ".join(f"{name} within {_limit(limit)}" for name, limit in limits.items())
-        return f"{text}; {each}"
-    return f"{text}, every output"
 
 
 def _trials(material: Material) -> Iterator[str]:
@@ -215,6 +191,11 @@ def _trials(material: Material) -> Iterator[str]:
     yield ""
 
 
+def _word(record: TrialRecord) -> str:
+    key = outcome_key(record)
+    return key if key == OVER_LIMIT else OUTCOME_WORDS[record.outcome]
+
+
 def _route(record: TrialRecord) -> str:
     return code(record.route) if len(record.route) else "(default)"
 
@@ -230,7 +211,7 @@ def _failures(records: Iterable[TrialRecord]) -> Iterator[str]:
         (
             (
                 str(record.number),
-                OUTCOME_WORDS[record.outcome],
+                _word(record),
                 _route(record),
                 plain(shortened(record.message, MESSAGE_ROOM)),
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import EnvironmentNotFit
 from smart_tuner.report.words import budget_phrase, counted
-from smart_tuner.storages.history import best_feasible, finished_trials
+from smart_tuner.storages.history import best_feasible, finished_trials, outcome_key
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.result import read_result
 from smart_tuner.study.search import BASELINE_MS, SPENT
@@ -71,7 +71,7 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     gain = baseline_ms / best.value_ms if best and best.value_ms and baseline_ms else 1.0
     faster = best if gain > 1 else None
     verdict = read_result(folder.result_file).sentence if folder.result_file.is_file() else ""
-    counts = Counter("no effect" if r.unchanged else r.outcome.value for r in records)
+    counts = Counter(outcome_key(record) for record in records)
     return StudyStatus(
         study=str(folder.root),
         model=model,

@@ -36,7 +36,7 @@ WIDTHS = {"trial": 9, "gain": 7, "+-": 8, "outcome": 12}
 
 LEAST_ROUTE = 20
 BAR = 40
-STYLES = {"no effect": "dim", "ok": "", "over epsilon": "yellow"}
+STYLES = {"no effect": "dim", "ok": "", "over epsilon": "yellow", "over limit": "yellow"}
 FAILED_STYLE = "red"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from smart_tuner.storages.history import NO_EFFECT, OVER_LIMIT
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ OUTCOME_WORDS = {
 
 def outcome_word(event: TrialFinished) -> str:
     """The outcome in a word or two."""
-    return "no effect" if event.unchanged else OUTCOME_WORDS[event.outcome]
+    if event.over_limits and event.outcome is TrialOutcome.INFEASIBLE:
+        return OVER_LIMIT
+    return NO_EFFECT if event.unchanged else OUTCOME_WORDS[event.outcome]
 
 
 def percent(log_half_width: float) -> str:

@@ -15,6 +15,7 @@ from smart_tuner.storages.keys import (
     FINGERPRINT,
     FOLDER,
     HALF_WIDTH,
+    LIMIT_KEYS,
     MEASURED,
     MESSAGE,
     OUTCOME,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
+NO_EFFECT, OVER_LIMIT = "no effect", "over limit"
+
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
@@ -45,6 +48,7 @@ class TrialRecord:
         value_ms: Latency in milliseconds; ``None`` unless it was measured or is the baseline's
             by fingerprint.
         violation: log10(loss / epsilon) of the worst output; ``None`` if it was never reached.
+        over_limits: Names of the limits beside accuracy that it breaks.
         fingerprint: Of the engine; empty if there is none.
         unchanged: The engine is the baseline's.
         half_width: Half of the 95 % interval on the log ratio, if known.
@@ -59,6 +63,7 @@ class TrialRecord:
     outcome: TrialOutcome
     value_ms: float | None = None
     violation: float | None = None
+    over_limits: tuple[str, ...] = ()
     fingerprint: str = ""
     unchanged: bool = False
     half_width: float | None = None
@@ -75,6 +80,13 @@ def finished_trials(study: optuna.Study) -> tuple[TrialRecord, ...]:
     others put into the study count too: their outcome is read from state and constraints.
     """
     return tuple(_record(trial) for trial in study.get_trials(deepcopy=False, states=FINISHED))
+
+
+def outcome_key(record: TrialRecord) -> str:
+    """The word under which a trial is counted: its outcome, or what says more."""
+    if record.over_limits and (record.violation is None or record.violation <= 0):
+        return OVER_LIMIT
+    return NO_EFFECT if record.unchanged else record.outcome.value
 
 
 def best_feasible(records: Iterable[TrialRecord]) -> TrialRecord | None:
@@ -100,6 +112,7 @@ def _record(trial: FrozenTrial) -> TrialRecord:
         outcome=_outcome(trial),
         value_ms=trial.value if is_known else None,
         violation=trial.constraints.get(ACCURACY),
+        over_limits=tuple(key for key in LIMIT_KEYS if trial.constraints.get(key, 0.0) > 0),
         fingerprint=str(attributes.get(FINGERPRINT, "")),
         unchanged=bool(attributes.get(UNCHANGED, False)),
         half_width=attributes.get(HALF_WIDTH),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY
+
 BUILT, RAN, APPLIED, ACCURACY = "built", "ran", "applied", "accuracy"
 
 CONSTRAINT_KEYS = (BUILT, RAN, APPLIED, ACCURACY)
-"""In the order in which they are set. A trial is feasible iff every key that it has is <= 0."""
+"""In the order in which they are set. A trial is feasible iff every key that it has is <= 0.
+
+Where a study has limits, those of ``LIMIT_KEYS`` follow that it has, in that order."""
+
+LIMIT_KEYS = (MEMORY, ENGINE_SIZE, BUILD_TIME)
 
 PROPOSAL = "smart_tuner:proposal"
 """System attribute in which a sampler publishes ``{"route": {knob: value}, "reason": text}``.
@@ -22,6 +28,7 @@ LOSSES = "losses"
 HALF_WIDTH = "half_width"
 SECONDS = "seconds"
 UNCHANGED = "unchanged"
+LIMITS = "limits"
 MEASURED = "measured"
 REASON = "reason"
 FOLDER = "folder"

@@ -12,11 +12,13 @@ Failed trials are invisible to Optuna's samplers, so nothing that we learned fro
 
 Constraints are 1.0 (broken) or 0.0 (kept) for ``built``, ``ran`` and ``applied``; ``accuracy`` is
 :func:`smart_tuner.validate.losses.violation`. A key that was never reached stays unset, and a
-COMPLETE trial has all four. The state is written last, so a trial is told once or not at all.
+COMPLETE trial has all four. The limits of a study follow, log10(figure / limit) within +-6, the
+same on every COMPLETE trial. The state is written last, so a trial is told once or not at all.
 
 User attributes are plain JSON: ``outcome``, ``message``, ``engine_fingerprint``, ``losses`` (rows
 of point, pair, output, metric, loss, epsilon; the worst 64; infinities as text), ``half_width``
-(of the log ratio; null if unknown), ``seconds``, ``unchanged``, ``measured`` and ``folder``;
+(of the log ratio; null if unknown), ``seconds``, ``unchanged``, ``measured``, ``folder`` and,
+where there are limits, ``limits`` (rows of name, figure, limit);
 ``route`` (canonical text) and ``reason`` (of the proposal) were set when the trial was asked for.
 """
 
@@ -35,6 +37,7 @@ from smart_tuner.storages.keys import (
     FINGERPRINT,
     FOLDER,
     HALF_WIDTH,
+    LIMITS,
     LOSSES,
     MEASURED,
     MESSAGE,
@@ -44,6 +47,7 @@ from smart_tuner.storages.keys import (
     UNCHANGED,
 )
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.constraint import is_acceptable
 from smart_tuner.validate.losses import violation
 
 if TYPE_CHECKING:
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
 
     from smart_tuner.measure.latency import Comparison
     from smart_tuner.trial.trial import Trial
+    from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
 
 BROKEN, KEPT = 1.0, 0.0
@@ -130,11 +135,15 @@ def value_of(trial: Trial, baseline_ms: float, weights: Mapping[str, float]) -> 
 
 
 def constraints_of(trial: Trial, outcome: TrialOutcome) -> dict[str, float]:
-    """Constraint values by key, in the order of ``CONSTRAINT_KEYS``; never NaN or infinite."""
+    """Constraint values by key, in the order of ``CONSTRAINT_KEYS``; never NaN or infinite.
+
+    Limits follow where the study has some.
+    """
     match outcome:
         case TrialOutcome.FEASIBLE | TrialOutcome.INFEASIBLE:
             figures = (KEPT, KEPT, KEPT, _accuracy(trial, outcome))
-            return dict(zip(CONSTRAINT_KEYS, figures, strict=True))
+            named = zip(CONSTRAINT_KEYS, figures, strict=True)
+            return {**dict(named), **{use.name: _excess(use) for use in trial.limits}}
         case TrialOutcome.NOT_APPLIED:
             return ({BUILT: KEPT} if trial.engine else {}) | {APPLIED: BROKEN}
         case TrialOutcome.BUILD_FAILED:
@@ -145,9 +154,14 @@ def constraints_of(trial: Trial, outcome: TrialOutcome) -> dict[str, float]:
             return {BUILT: KEPT, RAN: BROKEN, APPLIED: KEPT}
 
 
+def _excess(use: LimitUse) -> float:
+    return min(use.excess, KEPT) if use.is_kept else max(use.excess, SMALLEST_VIOLATION)
+
+
 def _accuracy(trial: Trial, outcome: TrialOutcome) -> float:
-    """The violation, on the side of zero where the outcome is."""
-    if outcome is TrialOutcome.FEASIBLE:
+    """The violation, on the side of zero where the outcome is, unless a limit alone is broken."""
+    is_over_limit = not all(use.is_kept for use in trial.limits)
+    if outcome is TrialOutcome.FEASIBLE or (is_over_limit and is_acceptable(trial.losses)):
         return min(violation(trial.losses), KEPT) if trial.losses else KEPT
     worst = violation(trial.losses) if trial.losses else WORST_VIOLATION
     return max(worst, SMALLEST_VIOLATION)
@@ -178,7 +192,9 @@ def _unusable(comparisons: tuple[Comparison, ...], weights: Mapping[str, float])
 
 def _attributes(trial: Trial, weights: Mapping[str, float]) -> dict[str, object]:
     rows = sorted(trial.losses, key=_badness, reverse=True)[:LOSS_ROWS]
+    limits = [[use.name, use.figure, use.limit] for use in trial.limits]
     return {
+        **({LIMITS: limits} if limits else {}),
         FINGERPRINT: trial.engine.fingerprint if trial.engine else "",
         LOSSES: [_loss_row(loss) for loss in rows],
         HALF_WIDTH: _half_width(trial.comparisons, weights),

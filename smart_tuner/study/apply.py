@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
-from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.route.parse import parse_route
 from smart_tuner.study.events import Note
@@ -57,8 +56,9 @@ def apply_route(
         for note in (*plan.model.notes, *notes):
             listener(Note(note))
         with Evaluator(workload, plan.evaluator_options, place) as evaluator:
-            evaluator.make_references()
-            trial = evaluator.evaluate(wanted, place / "trial", StopRule.fixed(PAIRS))
+            if made := evaluator.make_references().note:
+                listener(Note(made))
+            trial = evaluator.evaluate(wanted, place / "trial", plan.goal.fixed(PAIRS))
             if trial.outcome is TrialOutcome.INFEASIBLE:
                 _say_if_random(evaluator, listener)
         if out is not None and trial.engine is not None:

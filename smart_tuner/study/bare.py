@@ -35,7 +35,9 @@ def bare_gain(session: Session, confirmed: Confirmed, builder: FreshBuilder) -> 
         return None
     rest = {name: value for name, value in session.plan.base.items() if name not in turned}
     route = BuildRoute(tuple(sorted({**turned, **confirmed.route.values}.items())))
-    options = dataclasses.replace(session.plan.options_with(session.constraint), base=rest)
+    options = dataclasses.replace(
+        session.plan.options_with(session.constraint), base={**rest, **session.decided}
+    )
     place = builder.folder / "bare"
     with Evaluator(session.workload, options, place) as evaluator:
         bare = dataclasses.replace(builder, evaluator=evaluator, folder=place)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.database import KnobDatabase
+from smart_tuner.model.files import file_digest
 from smart_tuner.model.toml import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+PLUGINS = "plugins"
+"""The setting of a base that names files: libraries with custom layers, ``os.pathsep`` between."""
 
 _SWITCH = {True: "on", False: "off"}
 
@@ -29,6 +34,28 @@ def read_base(path: Path | None) -> dict[str, str]:
         return {}
     document = read_toml(path, "base")
     return {name: _as_text(path, name, value) for name, value in document.items()}
+
+
+def merged_base(path: Path | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Read a base and put what flags said on top of it; the plugins' paths become absolute.
+
+    Raises:
+        UserInputError: The file cannot be read or holds something else, or a plugin is missing.
+    """
+    base = {**read_base(path), **given}
+    if PLUGINS in base:
+        files = [Path(name).expanduser().absolute() for name in base[PLUGINS].split(os.pathsep)]
+        if missing := [file for file in files if not file.is_file()]:
+            msg = f"No plugin library {missing[0]}: check the path of --plugin."
+            raise UserInputError(msg)
+        base[PLUGINS] = os.pathsep.join(map(str, files))
+    return base
+
+
+def plugin_digests(base: Mapping[str, str]) -> dict[str, str]:
+    """Digest of each plugin's file, by a name for it."""
+    files = [Path(name) for name in base.get(PLUGINS, "").split(os.pathsep) if name]
+    return {f"plugin {file.name}": file_digest(file) for file in files}
 
 
 def _as_text(path: Path, name: str, value: Any) -> str:

@@ -21,7 +21,8 @@ LEAST_ROUNDS = 4
 """Fresh measurements that finalists need at least: one finalist, one reset, two to report."""
 
 BUILDS_A_ROUND = 2
-"""A fresh measurement builds both arms; each costs about what a trial does."""
+"""A fresh measurement builds both arms; each costs about what a trial does,
+and what an empty timing cache adds to its build."""
 
 LEAST_TRIAL_SECONDS = 20.0
 """A trial is not given a shorter deadline than this because the search ends, if the budget as a
@@ -36,12 +37,15 @@ class Budget:
         seconds: Limit on the whole study.
         trials: Limit on the number of trials, or ``None``.
         spent_before: Seconds that earlier sessions spent.
+        cold_build_seconds: What a build takes that starts from an empty timing cache, where
+            trials need not: fresh builds of finalists cost that much more than trials.
         started: When this session began, by the monotonic clock.
     """
 
     seconds: float
     trials: int | None = None
     spent_before: float = 0.0
+    cold_build_seconds: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -68,7 +72,8 @@ class Budget:
         Args:
             trial_seconds: What finished trials took.
         """
-        needed = LEAST_ROUNDS * BUILDS_A_ROUND * _typical(trial_seconds)
+        fresh = _typical(trial_seconds) + self.cold_build_seconds
+        needed = LEAST_ROUNDS * BUILDS_A_ROUND * fresh
         kept = max(self.finalist_seconds, min(needed, self.seconds / 2))
         return max(0.0, self.left - kept)
 

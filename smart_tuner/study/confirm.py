@@ -155,7 +155,11 @@ def _affords_sustained(builder: FreshBuilder) -> bool:
 
 def _measure_sustained(route: BuildRoute, builder: FreshBuilder) -> Fresh | None:
     """Compare in blocks of ten seconds, where power and heat limits show."""
-    rule = StopRule.fixed(SUSTAINED_PAIRS, block_seconds=SUSTAINED_BLOCK_SECONDS)
+    rule = StopRule.fixed(
+        SUSTAINED_PAIRS,
+        block_seconds=SUSTAINED_BLOCK_SECONDS,
+        statistic=builder.rule.statistic,
+    )
     return replace(builder, rule=rule).measure(route, "sustained")
 
 

@@ -51,6 +51,7 @@ class TrialFinished:
         gain: Baseline over candidate latency; ``None`` if it was not measured.
         half_width: Half of the 95 % interval on ln(gain); ``None`` if it was not measured.
         unchanged: The engine is the baseline's.
+        over_limits: Limits beside accuracy that it breaks.
         message: One line; empty for a plain success.
         incumbent_gain: Best gain of a feasible trial so far.
         spent_seconds: Budget spent so far.
@@ -67,6 +68,7 @@ class TrialFinished:
     incumbent_gain: float
     spent_seconds: float
     budget_seconds: float
+    over_limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

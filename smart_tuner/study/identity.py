@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 KNOB_DATABASE = "knob database"
 CPU_QUOTA = "platform cpu_quota"
 
+UUID = "uuid"
+"""Detail of a platform that names one GPU: another one of the same model is as good."""
+
 MAY_DIFFER = frozenset({"driver", CPU_QUOTA})
 """Facts that warn when they change, instead of refusing."""
 
@@ -31,7 +34,7 @@ Space = Mapping[str, tuple[str, ...]]
 
 def platform_identity(platform: Platform) -> Identity:
     """The facts of a platform."""
-    details = {f"platform {key}": value for key, value in platform.details.items()}
+    details = {f"platform {key}": value for key, value in platform.details.items() if key != UUID}
     return {
         "device": platform.device,
         "driver": platform.driver,

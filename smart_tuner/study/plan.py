@@ -13,6 +13,8 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.check import check_knobs
 from smart_tuner.knobs.read import database_digest
 from smart_tuner.knobs.select import SpaceOptions, count_left_out, left_out, select_space
+from smart_tuner.measure.goal import Goal
+from smart_tuner.measure.latency import Statistic
 from smart_tuner.model.load import load_model
 from smart_tuner.model.names import listed
 from smart_tuner.model.prepare import InputOptions
@@ -20,11 +22,12 @@ from smart_tuner.model.public import PREFIX, locate_model, public_model
 from smart_tuner.model.shapes import parse_shapes
 from smart_tuner.model.synthetic import parse_ranges
 from smart_tuner.route.expression import parse_expression
-from smart_tuner.study.base import read_base, rebase
+from smart_tuner.study.base import merged_base, plugin_digests, rebase
 from smart_tuner.study.identity import KNOB_DATABASE
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.validate.constraint import AccuracyConstraint, parse_epsilons
+from smart_tuner.validate.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,16 +63,37 @@ class Plan:
     notes: tuple[str, ...]
 
     @property
+    def goal(self) -> Goal:
+        """What is measured."""
+        return Goal(
+            Statistic(self.settings.statistic), self.base.get("objective", Goal().objective)
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """Limits on an engine beside its accuracy."""
+        said = self.settings
+        return Limits(said.max_memory, said.max_engine_size, said.max_build_time)
+
+    @property
     def evaluator_options(self) -> EvaluatorOptions:
         """How routes are tried, under the accuracy constraint that was asked for."""
         return self.options_with(requested_constraint(self.settings))
 
-    def options_with(self, constraint: AccuracyConstraint) -> EvaluatorOptions:
-        """How routes are tried, under a constraint whose epsilons are all known."""
+    def options_with(
+        self, constraint: AccuracyConstraint, decided: Mapping[str, str] | None = None
+    ) -> EvaluatorOptions:
+        """How routes are tried, under a constraint whose epsilons are all known.
+
+        Args:
+            constraint: The accuracy constraint.
+            decided: Settings of the base that an earlier session's baseline chose.
+        """
         return EvaluatorOptions(
             backend=self.settings.backend,
-            base=self.base,
+            base={**self.base, **(decided or {})},
             constraint=constraint,
+            limits=self.limits,
             build_timeout_seconds=self.settings.trial_timeout,
             run_timeout_seconds=self.settings.trial_timeout,
             memory_limit_bytes=self.settings.memory_limit,
@@ -104,7 +128,10 @@ class Plan:
             "epsilon": AUTO if AUTO in self.settings.epsilon else epsilon,
             "tolerances": f"rtol {constraint.rtol!r}, atol {constraint.atol!r}",
             "reference outputs": self.settings.reference,
+            **self.goal.identity,
+            **self.limits.identity,
             **{f"base {name}": value for name, value in self.base.items()},
+            **plugin_digests(self.base),
         }
 
 
@@ -118,7 +145,7 @@ def make_plan(settings: StudySettings) -> Plan:
     constraint = requested_constraint(settings)
     model = load_model(locate_model(settings.model).expanduser())
     _check_outputs(constraint, model)
-    base = read_base(settings.base)
+    base = merged_base(settings.base, settings.base_settings)
     listed = load_backend(settings.backend).knobs(model)
     check_knobs((f"backend {settings.backend}, knob {knob.name}", knob) for knob in listed)
     database = rebase(listed, base)

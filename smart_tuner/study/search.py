@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import SearchExhausted, UserInputError
@@ -13,6 +13,7 @@ from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_tr
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
+from smart_tuner.study.timing_cache import CacheQuestion
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
@@ -47,6 +48,7 @@ class Search:
         missing: Knob and value of choices that this machine does not offer.
         trial_seconds: Deadline of one trial.
         listener: Hears what happens.
+        rule: When a route is measured enough.
     """
 
     study: optuna.Study
@@ -58,6 +60,7 @@ class Search:
     missing: frozenset[tuple[str, str]]
     trial_seconds: float
     listener: Listener
+    rule: StopRule = field(default_factory=StopRule)
 
     def recover(self) -> None:
         """Bring the journal up to date after a kill.
@@ -66,6 +69,7 @@ class Search:
         running was lost, and its route is queued again. Trials that the journal does not know
         are not counted: without it nobody knows what they were measured against.
         """
+        self._timing_cache.recall()
         begun = len(self.study.get_trials(deepcopy=False))
         lost = sum(number >= begun for number in self.folder.trial_numbers())
         if lost:
@@ -82,7 +86,6 @@ class Search:
 
     def run(self, budget: Budget) -> None:
         """Try routes until the search's share of the budget is spent or nothing is left to try."""
-        rule = StopRule()
         while True:
             seconds = [record.seconds.get("total", 0.0) for record in finished_trials(self.study)]
             if not budget.allows_another(seconds):
@@ -92,7 +95,7 @@ class Search:
             except SearchExhausted as end:
                 self.listener(Note(str(end)))
                 return
-            self._try(trial, rule, budget, seconds)
+            self._try(trial, budget, seconds)
 
     def _result_of(self, trial: optuna.Trial) -> Trial | None:
         """What the trial's folder holds, if it is whole and of this very route."""
@@ -107,9 +110,11 @@ class Search:
         for number in fail_stale(self.study):
             self.listener(Note(f"trial {number} {why}: its route is tried again"))
 
-    def _try(
-        self, trial: optuna.Trial, rule: StopRule, budget: Budget, seconds: Sequence[float]
-    ) -> None:
+    @property
+    def _timing_cache(self) -> CacheQuestion:
+        return CacheQuestion(self.study, self.evaluator, self.weights)
+
+    def _try(self, trial: optuna.Trial, budget: Budget, seconds: Sequence[float]) -> None:
         route = route_of(trial.params, self.choices)
         self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
         tried = self._not_offered(route)
@@ -117,7 +122,9 @@ class Search:
         if tried is None:
             folder = self.folder.trial(trial.number)
             folder.mkdir(parents=True, exist_ok=True)
-            tried = self.evaluator.evaluate(route, folder, rule, deadline_seconds=deadline)
+            tried = self.evaluator.evaluate(route, folder, self.rule, deadline_seconds=deadline)
+            if self._timing_cache.is_open(tried):
+                tried = self._probed(tried, budget, seconds)
             drop_engine(folder)
         is_over = deadline < self.trial_seconds and not budget.search_left(seconds)
         if is_over and tried.outcome is TrialOutcome.TIMED_OUT:
@@ -127,6 +134,23 @@ class Search:
             self._tell(trial, tried)
             self.listener(self._finished(trial.number, tried, budget))
         self.study.set_user_attr(SPENT, budget.spent)
+
+    def _probed(self, seeded: Trial, budget: Budget, seconds: Sequence[float]) -> Trial:
+        """Ask whether timings may be shared; if not, the trial is the one without them."""
+        deadline = budget.trial_deadline(seconds, self.trial_seconds)
+        place = self.folder.engines / "timing_cache_probe"
+        probe = self._timing_cache.ask(seeded, place, self.rule, deadline)
+        drop_engine(place)
+        if probe is None:
+            return seeded
+        self.listener(Note(probe.sentence))
+        build = probe.cold.seconds.get("build", 0.0)
+        budget.cold_build_seconds = max(budget.cold_build_seconds, build)
+        if not probe.difference:
+            return seeded
+        # From now on trials cost as much as fresh builds.
+        budget.cold_build_seconds = 0.0
+        return probe.cold
 
     def _not_offered(self, route: BuildRoute) -> Trial | None:
         """The outcome of a route that this machine does not offer; ``None`` for all others."""
@@ -158,6 +182,7 @@ class Search:
             gain=None if value is None else self.baseline_ms / value,
             half_width=record.half_width if record else None,
             unchanged=tried.unchanged,
+            over_limits=record.over_limits if record else (),
             message=record.message if record else tried.message,
             incumbent_gain=self.baseline_ms / best_ms,
             spent_seconds=budget.spent,

@@ -8,25 +8,24 @@ import datetime
 import math
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner import __version__
-from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.public import PREFIX
+from smart_tuner.study.admission import AUTO_FACTOR, baseline_notes, check_admission
 from smart_tuner.study.events import Note, PhaseStarted
 from smart_tuner.study.identity import platform_identity
 from smart_tuner.study.plan import AUTO, query_platform, requested_constraint
 from smart_tuner.study.resume import Continued, check_same, same_workload
 from smart_tuner.trial.evaluate import Evaluator
-from smart_tuner.trial.trial import TrialOutcome
-from smart_tuner.trial.verdict import describe_losses
+from smart_tuner.trial.references import MadeReferences
 from smart_tuner.validate.constraint import constraint_from_json, constraint_to_json
-from smart_tuner.validate.losses import worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.knobs.space import SearchSpace
@@ -37,11 +36,8 @@ if TYPE_CHECKING:
     from smart_tuner.trial.evaluate import BaselineReport
     from smart_tuner.validate.constraint import AccuracyConstraint
 
-AUTO_FACTOR = 2.0
-"""``--epsilon auto``: so many times the baseline's own loss, output by output."""
-
-NOISY = 0.03
-"""Half of the 95 % interval on the baseline's ratio to itself that is worth a warning."""
+DECIDED, REFEREE = "decided", "reference_backend"
+"""What ``study.toml`` keeps of the first session beside its settings."""
 
 AUTO_FLOOR = 1e-6
 """The epsilon of an output that the baseline reproduces exactly."""
@@ -61,6 +57,8 @@ class Session:
         evaluator: Tries routes.
         baseline: What the baseline is like.
         constraint: The accuracy constraint, every epsilon a number.
+        decided: Settings of the base that the baseline chose, once for the whole study.
+        referee: Who made the reference outputs that were not given; empty if all were.
         seed: Seed of the sampler.
         notes: What the user should hear, for the result as well.
     """
@@ -74,6 +72,8 @@ class Session:
     evaluator: Evaluator
     baseline: BaselineReport
     constraint: AccuracyConstraint
+    decided: Mapping[str, str]
+    referee: str
     seed: int
     notes: tuple[str, ...]
 
@@ -124,16 +124,21 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
     folder.remove_engines()
     listener(PhaseStarted("baseline", "Building and checking the baseline"))
     constraint = _constraint(plan, document)
+    made = MadeReferences(str((document or {}).get(REFEREE, "")))
     if document is None and AUTO in plan.settings.epsilon:
-        constraint = _automatic(plan, material.workload, folder, constraint)
+        constraint, made = _automatic(plan, material.workload, folder, constraint)
         notes.append(_automatic_note(constraint))
-    with _evaluator(plan, material.workload, folder, constraint) as evaluator:
-        evaluator.make_references()
-        baseline = evaluator.check_baseline()
-        _check_baseline(baseline, constraint)
+    options = plan.options_with(constraint, (document or {}).get(DECIDED, {}))
+    with Evaluator(material.workload, options, folder.engines) as evaluator:
+        made = _latest(evaluator.make_references(), made)
+        baseline = evaluator.check_baseline(plan.goal.search_rule)
+        check_admission(baseline, constraint, plan.goal)
         write_json(folder.platform_file, dataclasses.asdict(platform))
         start = document or _start(plan, platform, material.seed, constraint)
-        folder.write_settings({**start, "settings": _settings_to_keep(plan)})
+        decided = dict(evaluator.decided)
+        kept = {DECIDED: decided, REFEREE: made.backend, "settings": _settings_to_keep(plan)}
+        folder.write_settings({**start, **kept})
+        notes += [made.note] * bool(made.note) + _decided_note(decided)
         session = Session(
             plan=plan,
             folder=folder,
@@ -144,8 +149,10 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
             evaluator=evaluator,
             baseline=baseline,
             constraint=constraint,
+            decided=decided,
+            referee=made.backend,
             seed=material.seed,
-            notes=(*notes, *baseline.notes, *_baseline_notes(baseline)),
+            notes=(*notes, *baseline.notes, *baseline_notes(baseline)),
         )
         for note in session.notes:
             listener(Note(note))
@@ -179,10 +186,14 @@ def _platform(plan: Plan, folder: StudyFolder) -> Platform:
         return query_platform(plan.settings.backend, place)
 
 
-def _evaluator(
-    plan: Plan, workload: Workload, folder: StudyFolder, constraint: AccuracyConstraint
-) -> Evaluator:
-    return Evaluator(workload, plan.options_with(constraint), folder.engines)
+def _latest(made: MadeReferences, before: MadeReferences) -> MadeReferences:
+    """Who made the references: nobody has to make them twice."""
+    return made if made.backend else before
+
+
+def _decided_note(decided: Mapping[str, str]) -> list[str]:
+    choices = ", ".join(f"{name} {value}" for name, value in decided.items())
+    return [f"Decided on the baseline, for every route: {choices}."] if choices else []
 
 
 def _constraint(plan: Plan, document: dict[str, Any] | None) -> AccuracyConstraint:
@@ -193,65 +204,23 @@ def _constraint(plan: Plan, document: dict[str, Any] | None) -> AccuracyConstrai
 
 def _automatic(
     plan: Plan, workload: Workload, folder: StudyFolder, unlimited: AccuracyConstraint
-) -> AccuracyConstraint:
+) -> tuple[AccuracyConstraint, MadeReferences]:
     """Epsilon as a stated multiple of the baseline's own loss, output by output."""
-    with _evaluator(plan, workload, folder, unlimited) as evaluator:
-        evaluator.make_references()
-        baseline = evaluator.check_baseline()
+    with Evaluator(workload, plan.options_with(unlimited), folder.engines) as evaluator:
+        made = evaluator.make_references()
+        baseline = evaluator.check_baseline(plan.goal.search_rule)
     limits: dict[str, float] = {}
     for loss in baseline.trial.losses:
         if math.isfinite(loss.loss):
             least = max(limits.get(loss.output, AUTO_FLOOR), AUTO_FACTOR * loss.loss)
             limits[loss.output] = least
     highest = max(limits.values(), default=AUTO_FLOOR)
-    return dataclasses.replace(unlimited, epsilon=highest, per_output=limits)
+    return dataclasses.replace(unlimited, epsilon=highest, per_output=limits), made
 
 
 def _automatic_note(constraint: AccuracyConstraint) -> str:
     limits = ", ".join(f"{name} {limit:.3g}" for name, limit in constraint.per_output.items())
     return f"epsilon is {AUTO_FACTOR:g} times the baseline's own loss: {limits}."
-
-
-def _baseline_notes(baseline: BaselineReport) -> Iterator[str]:
-    """What the compiler said of the baseline, and whether this machine can measure at all."""
-    if baseline.trial.engine is not None:
-        yield from (f"Baseline: {note}." for note in baseline.trial.engine.notes)
-    for comparison in baseline.trial.comparisons:
-        if comparison.half_width > NOISY:
-            yield (
-                f"The baseline measured against itself is known to {100 * comparison.half_width:.0f} % "
-                f"only at point {comparison.point}: this machine is busy or noisy, and smaller "
-                "gains cannot be proven here."
-            )
-
-
-def _check_baseline(baseline: BaselineReport, constraint: AccuracyConstraint) -> None:
-    """Stop before trial 1 if no route could be judged.
-
-    Raises:
-        UserInputError: The baseline itself is over epsilon; names the ways out.
-    """
-    if baseline.trial.outcome is TrialOutcome.FEASIBLE:
-        return
-    loss = worst(baseline.trial.losses)
-    if not baseline.repeatable:
-        msg = (
-            f"The model does not repeat itself: {' '.join(baseline.notes)} No route can be judged "
-            f"within epsilon {loss.epsilon:g}: fix its random seeds, or give a looser --epsilon."
-        )
-        raise UserInputError(msg)
-    if not math.isfinite(loss.loss):
-        msg = (
-            f"The baseline does not match the reference: {describe_losses(baseline.trial.losses)}."
-        )
-        raise UserInputError(msg)
-    msg = (
-        f"The baseline itself is over epsilon: output {loss.output} loses {loss.loss:.3g} "
-        f"({loss.metric}) on pair {loss.pair}, allowed is {loss.epsilon:g}. Either take "
-        f"{AUTO_FACTOR:g} times the baseline's loss (--metric {constraint.metric} --epsilon auto), "
-        "or judge routes against the baseline (--reference baseline)."
-    )
-    raise UserInputError(msg)
 
 
 def _start(
@@ -279,6 +248,7 @@ def _settings_to_keep(plan: Plan) -> dict[str, Any]:
     kept = settings.model_dump(mode="json", exclude={"study", "seed"})
     if not kept["model"].startswith(PREFIX):
         kept["model"] = str(plan.model.path)
+    kept["plugin"] = [str(Path(name).expanduser().absolute()) for name in settings.plugin]
     for name in ("base", "workload"):
         if kept[name] is not None:
             kept[name] = str(getattr(settings, name).absolute())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,75 +17,36 @@ from pydantic import (
 )
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.study.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA_VERSION = 1
 
-_NUMBER = r"(\d+(?:\.\d+)?)"
-_DURATION = re.compile(rf"(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?")
-_SECONDS = re.compile(_NUMBER)
-_SIZE = re.compile(rf"{_NUMBER}\s*(?:([KMGT])(?:iB|B)?|B)?", re.IGNORECASE)
-_UNLIMITED = "inf"
-
-
-def parse_duration(value: object) -> object:
-    """Turn ``10m``, ``1h30m``, ``90s``, ``90`` or ``inf`` into seconds; other types pass through.
-
-    Raises:
-        ValueError: The text is none of these.
-    """
-    if isinstance(value, bool):
-        msg = "a duration is a number of seconds or text; write 90s, 10m, 2h or 1h30m"
-        raise ValueError(msg)  # noqa: TRY004, pydantic turns only this into its own error
-    if not isinstance(value, str):
-        return value
-    text = value.strip().lower()
-    if text == _UNLIMITED:
-        return math.inf
-    if _SECONDS.fullmatch(text):
-        return float(text)
-    match = _DURATION.fullmatch(text)
-    if not text or match is None:
-        msg = f"{value!r} is not a duration; write 90s, 10m, 2h or 1h30m"
-        raise ValueError(msg)
-    hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return hours * 3600 + minutes * 60 + seconds
-
-
-def format_duration(seconds: float) -> str:
-    """Write seconds so that ``parse_duration`` reads the same number."""
-    if math.isinf(seconds):
-        return _UNLIMITED
-    text = f"{seconds:f}" if float(f"{seconds:f}") == seconds else f"{seconds:.20f}"
-    return f"{text.rstrip('0').rstrip('.')}s"
-
-
-def parse_size(value: object) -> object:
-    """Turn ``4G``, ``512M`` or ``1000000`` into bytes; other types pass through.
-
-    Raises:
-        ValueError: The text is none of these.
-    """
-    if not isinstance(value, str):
-        return value
-    match = _SIZE.fullmatch(value.strip())
-    size = float(match[1]) * 1024 ** "_KMGT".find((match[2] or "_").upper()) if match else math.inf
-    if math.isinf(size):
-        msg = f"{value!r} is not a size; write 512M or 4G"
-        raise ValueError(msg)
-    return int(size)
-
-
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Texts = tuple[str, ...]
 
-_DURATIONS = frozenset({"budget", "trial_timeout"})
+BASE_FLAGS: Mapping[str, tuple[str, str]] = {
+    "plugin": ("plugins", os.pathsep),
+    "launch": ("launch", ""),
+    "objective": ("objective", ""),
+    "io": ("io", ""),
+    "streams": ("streams", ""),
+    "state": ("states", " "),
+    "min_shapes": ("min_shapes", " "),
+    "opt_shapes": ("opt_shapes", " "),
+    "max_shapes": ("max_shapes", " "),
+}
+"""Settings that are another way to write one of the base: its name there, and what stands between
+several values. A backend refuses those that it does not know."""
+
+_DURATIONS = frozenset({"budget", "trial_timeout", "max_build_time"})
 _LISTS = (
     *("epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
     *("only", "freeze", "ask", "values"),
+    *("plugin", "state", "min_shapes", "opt_shapes", "max_shapes"),
 )
 
 
@@ -164,6 +124,39 @@ class StudySettings(BaseModel):
     memory_limit: Size | None = Field(
         None, gt=0, description="Memory of one child process, as 512M or 4G."
     )
+    statistic: Literal["median", "mean", "p90", "p95", "p99"] = Field(
+        "median", description="Figure of the latency: median, mean, p90, p95 or p99."
+    )
+    objective: Literal["end_to_end", "compute", "throughput"] | None = Field(
+        None, description="What is measured: end_to_end, compute or throughput."
+    )
+    io: Literal["host", "device", "zero_copy"] | None = Field(
+        None, description="Where inputs and outputs lie: host, device or zero-copy."
+    )
+    launch: Literal["auto", "graph", "enqueue"] | None = Field(
+        None, description="How inferences are launched: auto, graph or enqueue."
+    )
+    streams: int | None = Field(None, ge=1, description="Streams of --objective throughput.")
+    plugin: Texts = Field((), description="Library with custom layers.")
+    state: Texts = Field((), description="Input and output that share a buffer (KV cache).")
+    min_shapes: Texts = Field((), description="Smallest input shapes of the engine, as --shapes.")
+    opt_shapes: Texts = Field((), description="Input shapes that the engine is optimized for.")
+    max_shapes: Texts = Field((), description="Largest input shapes of the engine.")
+    max_memory: Size | None = Field(
+        None, gt=0, description="Device memory that an engine may hold, as 512M or 4G."
+    )
+    max_engine_size: Size | None = Field(
+        None, gt=0, description="Size that an engine file may have, as 100M."
+    )
+    max_build_time: Duration | None = Field(
+        None, gt=0, description="Time that a build may take, as 90s or 5m."
+    )
+
+    @field_validator("objective", "io", "launch", mode="before")
+    @classmethod
+    def _with_underscores(cls, value: object) -> object:
+        """Take ``zero-copy`` for ``zero_copy``, as flags are written."""
+        return value.replace("-", "_") if isinstance(value, str) else value
 
     @field_validator(*_LISTS, mode="before")
     @classmethod
@@ -196,6 +189,16 @@ class StudySettings(BaseModel):
             msg = "--outputs needs the --inputs that they belong to"
             raise ValueError(msg)
         return self
+
+    @property
+    def base_settings(self) -> dict[str, str]:
+        """What the settings of ``BASE_FLAGS`` say, under the names that a base uses."""
+        given: dict[str, str] = {}
+        for name, (key, between) in BASE_FLAGS.items():
+            value = getattr(self, name)
+            if value not in (None, ()):
+                given[key] = between.join(value) if isinstance(value, tuple) else str(value)
+        return given
 
     @property
     def folder(self) -> Path:

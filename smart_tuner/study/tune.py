@@ -13,7 +13,7 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study, prepare_journal
 from smart_tuner.study.bare import bare_gain
-from smart_tuner.study.budget import Budget
+from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
 from smart_tuner.study.confirm import confirm
 from smart_tuner.study.events import Note, PhaseStarted, silent
 from smart_tuner.study.folder import StudyFolder
@@ -23,6 +23,7 @@ from smart_tuner.study.result import Verdict, read_result, write_result
 from smart_tuner.study.search import SPENT, Search, frozen_baseline_ms
 from smart_tuner.study.session import open_session
 from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.timing_cache import sharing_note
 from smart_tuner.study.verdict import Evidence, decide
 from smart_tuner.study.winner import read_manifest, ship
 from smart_tuner.trial.verdict import describe_error, describe_losses
@@ -120,8 +121,11 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         missing=session.missing,
         trial_seconds=settings.trial_timeout,
         listener=listener,
+        rule=session.plan.goal.search_rule,
     )
     search.recover()
+    if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
+        budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
     text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
     listener(PhaseStarted("search", text))
     search.run(budget)
@@ -140,8 +144,9 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         folder=folder.finalists,
         weights=session.weights,
         budget=budget,
-        rule=fixed_rule(search.baseline_ms, budget.finalist_seconds),
+        rule=fixed_rule(search.baseline_ms, budget.finalist_seconds, session.plan.goal),
         listener=search.listener,
+        expected_seconds=BUILDS_A_ROUND * budget.cold_build_seconds,
     )
     offered = tuple(item for item in records if not session.missing & {*item.route.settings})
     confirmed = confirm(offered, builder, search.baseline_ms, settings.min_gain)
@@ -156,7 +161,7 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         min_gain=settings.min_gain,
         max_regression=settings.max_regression,
         spent_seconds=budget.spent,
-        notes=session.notes,
+        notes=(*session.notes, *sharing_note(search.study)),
     )
     return _publish(session, search, decide(evidence), budget, confirmed)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from smart_tuner.storages.history import outcome_key
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.study.statistics import Gain
 from smart_tuner.trial.trial import TrialOutcome
@@ -50,9 +51,7 @@ class Evidence:
 def decide(evidence: Evidence) -> TuneResult:
     """Turn evidence into a verdict."""
     confirmed = evidence.confirmed
-    counts = Counter(
-        "no effect" if record.unchanged else record.outcome.value for record in evidence.records
-    )
+    counts = Counter(outcome_key(record) for record in evidence.records)
     ships = (
         confirmed is not None
         and not evidence.held_out_failure
@@ -120,13 +119,19 @@ def _routes(evidence: Evidence) -> str:
     return "1 route" if tried == 1 else f"{tried} routes"
 
 
+def _broke(evidence: Evidence) -> str:
+    """What befell routes that are not feasible; limits are named where there are some."""
+    has_limits = any(record.over_limits for record in evidence.records)
+    return "failed or broke epsilon or a limit" if has_limits else "failed or broke epsilon"
+
+
 def _lost(evidence: Evidence) -> str:
     confirmed = evidence.confirmed
     if confirmed is None:
         return _none_confirmed(evidence)
     route = f"The default ships: the fastest route ({confirmed.route})"
     if confirmed.failures:
-        return f"{route} failed or broke epsilon in {confirmed.failures} of its fresh builds."
+        return f"{route} {_broke(evidence)} in {confirmed.failures} of its fresh builds."
     deciding = confirmed.deciding_gain
     if deciding.low < evidence.min_gain:
         best = f"the best of {_routes(evidence)} gives {deciding}"
@@ -146,7 +151,7 @@ def _none_confirmed(evidence: Evidence) -> str:
             "continue with a larger --budget or --trials."
         )
     failed = sum(record.outcome is not TrialOutcome.FEASIBLE for record in evidence.records)
-    also = f" ({failed} of them failed or broke epsilon)" if failed else ""
+    also = f" ({failed} of them {_broke(evidence)})" if failed else ""
     need = f"{evidence.min_gain:g}x"
     fastest = _fastest(evidence.records)
     seen = f"; the fastest was measured at {fastest}" if fastest else ""

@@ -1,4 +1,8 @@
-"""Whether a winner still wins, here and today."""
+"""Whether a winner still wins, here and today: the very file that ships, or its route rebuilt.
+
+These are two questions. The file is what production runs, and on a GPU no rebuild is like it; the
+route is what a new model, driver or compiler version will be built with.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +10,50 @@ import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.engine.build import BuildRequest, Engine
+from smart_tuner.errors import UserInputError
 from smart_tuner.model.store import read_workload
 from smart_tuner.study.budget import Budget
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import PAIRS, FreshBuilder
 from smart_tuner.study.plan import make_plan
+from smart_tuner.study.result import read_gain
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.statistics import Gain, gain_over_builds
-from smart_tuner.study.winner import read_manifest, shipped_gain, shipped_route
+from smart_tuner.study.winner import MANIFEST, read_manifest, shipped_gain, shipped_route
 from smart_tuner.trial.evaluate import Evaluator
+from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import constraint_from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from smart_tuner.measure.stop_rule import StopRule
+    from smart_tuner.model.workload import Workload
+    from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.events import Listener
+    from smart_tuner.study.fresh import Fresh
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A winner, rebuilt and measured again.
+    """A winner, measured again.
 
     Attributes:
+        rebuilt: Whether the route was built anew in every round; else the shipped file was loaded.
         route: Canonical text of the route.
-        gain: Gain now, over fresh builds; ``None`` if the route failed every time.
-        failures: Rounds in which the route failed or broke epsilon.
-        before: Gain when the study ended.
-        agrees: The difference of the two log gains lies within its own 95 % interval.
+        gain: Gain now over fresh builds of the default; ``None`` if every round failed.
+        failures: Rounds in which the engine did not build or run, or broke epsilon.
+        before: Gain when the study ended: of the shipped file over the fastest default build, or
+            of the route over fresh builds.
+        agrees: What was found does not contradict it: the difference of the two log gains lies
+            within its own 95 % interval, or the file gains more than over the fastest default.
     """
 
+    rebuilt: bool
     route: str
     gain: Gain | None
     failures: int
@@ -49,13 +66,39 @@ class Verification:
         return self.gain is not None and self.failures == 0 and self.gain.low > 1
 
 
-def verify(study: Path, listener: Listener, rounds: int = REPORT_ROUNDS) -> Verification:
-    """Rebuild the winner and the default of a study, here, and compare them again.
+@dataclass(frozen=True, slots=True)
+class _ShippedFile:
+    """Measures one file whatever route is asked for, in the place of an evaluator.
+
+    Attributes:
+        evaluator: Measures.
+        trial: Names the file.
+    """
+
+    evaluator: Evaluator
+    trial: Trial
+
+    def evaluate(
+        self, route: BuildRoute, folder: Path, rule: StopRule, *, fresh_baseline: bool = False
+    ) -> Trial:
+        """Load the file and measure it against the baseline."""
+        del route  # one file has one route
+        return self.evaluator.measure_again(
+            self.trial, folder, rule, fresh_baseline=fresh_baseline
+        )
+
+
+def verify(
+    study: Path, listener: Listener, rounds: int = REPORT_ROUNDS, *, rebuild: bool = False
+) -> Verification:
+    """Compare the winner of a study with fresh builds of the default again, here.
 
     Args:
         study: The study folder; nothing in it is changed.
         listener: Hears each round.
         rounds: Fresh builds a side, at least two for an interval.
+        rebuild: Build the winner's route anew in every round as well, instead of loading the file
+            that ships.
 
     Raises:
         UserInputError: There is no winner, or its files, the model or the knobs changed.
@@ -66,29 +109,74 @@ def verify(study: Path, listener: Listener, rounds: int = REPORT_ROUNDS) -> Veri
     manifest = read_manifest(folder.winner)
     settings = {**document["settings"], "study": folder.root, "seed": document["seed"]}
     plan = make_plan(make_settings(settings))
-    route, before = shipped_route(manifest, plan), shipped_gain(manifest)
+    route = shipped_route(manifest, plan)
+    before = shipped_gain(manifest) if rebuild else _gain_of_file(manifest)
     workload = read_workload(plan.model, folder.references)
-    constraint = constraint_from_json(document.get("accuracy", {}))
-    with tempfile.TemporaryDirectory(prefix="smart-tuner-") as name:
-        options = plan.options_with(constraint)
-        with Evaluator(workload, options, Path(name)) as evaluator:
-            builder = FreshBuilder(
-                evaluator=evaluator,
-                folder=Path(name) / "verify",
-                weights={point.name: point.weight for point in workload.points},
-                budget=Budget(math.inf),
-                rule=StopRule.fixed(PAIRS[1]),
-                listener=listener,
-            )
-            measured = [builder.measure(route, "verify") for _ in range(rounds)]
+    options = plan.options_with(constraint_from_json(document.get("accuracy", {})))
+    trial = Trial(route, TrialOutcome.FEASIBLE, _engine(folder, manifest, workload, route))
+    with (
+        tempfile.TemporaryDirectory(prefix="smart-tuner-") as name,
+        Evaluator(workload, options, Path(name)) as evaluator,
+    ):
+        builder = FreshBuilder(
+            evaluator=evaluator if rebuild else _ShippedFile(evaluator, trial),
+            folder=Path(name) / "verify",
+            weights={point.name: point.weight for point in workload.points},
+            budget=Budget(math.inf),
+            rule=plan.goal.fixed(PAIRS[1]),
+            listener=listener,
+        )
+        phase = "rebuild" if rebuild else "shipped file"
+        measured = [builder.measure(route, phase) for _ in range(rounds)]
+    return _verification(measured, route, before, rebuild=rebuild)
+
+
+def _verification(
+    measured: Sequence[Fresh | None], route: BuildRoute, before: Gain, *, rebuild: bool
+) -> Verification:
     ratios = [fresh.log_ratio for fresh in measured if fresh]
     gain = gain_over_builds(ratios) if ratios else None
+    is_more = gain is not None and not rebuild and gain.value >= before.value
     return Verification(
+        rebuilt=rebuild,
         route=str(route),
         gain=gain,
         failures=len(measured) - len(ratios),
         before=before,
-        agrees=gain is not None and agree(gain, before),
+        agrees=gain is not None and (is_more or agree(gain, before)),
+    )
+
+
+def _gain_of_file(manifest: Mapping[str, Any]) -> Gain:
+    """The engine gain of a manifest, its route gain if that is missing.
+
+    Raises:
+        UserInputError: It is damaged.
+    """
+    route_gain = shipped_gain(manifest)
+    try:
+        return read_gain(manifest["gain"]["engine_gain"]) or route_gain
+    except (KeyError, TypeError, ValueError) as error:
+        msg = f"The winner's {MANIFEST} is damaged ({error!r}): ship anew with `tune`."
+        raise UserInputError(msg) from None
+
+
+def _engine(
+    folder: StudyFolder, manifest: Mapping[str, Any], workload: Workload, route: BuildRoute
+) -> Engine:
+    """The shipped file as the engine that it is; its digest was checked with the manifest's."""
+    file = str(manifest["engine"]["file"])
+    return Engine(
+        path=folder.winner / file,
+        sha256=str(manifest["files"][file]),
+        fingerprint=str(manifest["engine"]["fingerprint"]),
+        request=BuildRequest(
+            model=workload.model.path,
+            route=route,
+            base=dict(manifest["base"]),
+            shapes=tuple(point.shapes for point in workload.points),
+        ),
+        build_seconds=0.0,
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from smart_tuner.engine.build import Engine
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.fresh import Fresh
     from smart_tuner.study.plan import Plan
@@ -41,6 +42,8 @@ def ship(session: Session, shipped: Fresh, result: TuneResult) -> None:
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     shutil.copy2(engine.path, making / engine.path.name)
+    if engine.timing_cache is not None and engine.timing_cache.is_file():
+        shutil.copyfile(engine.timing_cache, making / engine.timing_cache.name)
     if engine.loader:
         (making / LOADER_FILE).write_text(engine.loader, encoding="utf-8")
     write_json(making / MANIFEST, _manifest(making, session, shipped, result))
@@ -58,8 +61,8 @@ def _manifest(
         "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "model": {"path": str(plan.model.path), "sha256": plan.model.sha256},
         "route": str(engine.request.route),
-        "base": dict(plan.base),
-        "engine": {"file": engine.path.name, "fingerprint": engine.fingerprint},
+        "base": {**plan.base, **session.decided},
+        "engine": _engine(engine),
         "files": {path.name: file_digest(path) for path in sorted(making.iterdir())},
         "platform": {
             "device": platform.device,
@@ -69,6 +72,12 @@ def _manifest(
             "details": dict(platform.details),
         },
         "gain": {key: verdict[key] for key in (*GAINS, "indicative")},
+        "measured": plan.goal.words,
+        "reference_backend": session.referee,
+        "limits": [
+            {"name": use.name, "figure": use.figure, "limit": use.limit}
+            for use in shipped.trial.limits
+        ],
         "provisional": result.provisional,
         "losses": [
             {
@@ -81,6 +90,16 @@ def _manifest(
             }
             for loss in shipped.trial.losses
         ],
+    }
+
+
+def _engine(engine: Engine) -> dict[str, Any]:
+    cache = engine.timing_cache
+    return {
+        "file": engine.path.name,
+        "fingerprint": engine.fingerprint,
+        "size_bytes": engine.size_bytes,
+        "timing_cache": cache.name if cache is not None and cache.is_file() else None,
     }
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.engine.process import ChildProcess
 from smart_tuner.errors import ChildTimedOut, RunError
 from smart_tuner.trial.failure import failure_from_json
-from smart_tuner.trial.fields import to_json
+from smart_tuner.trial.fields import Fields, to_json
 from smart_tuner.trial.read import read_engine, read_loss, read_platform
 from smart_tuner.validate.constraint import constraint_to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from typing_extensions import Self
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
     from smart_tuner.validate.losses import OutputLoss
 
 CHILD_MODULE = "smart_tuner.trial.child"
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerFacts:
+    """What a runner says of itself beside its outputs.
+
+    Attributes:
+        decided: Settings of the base that the runner chose where the base left the choice open.
+        memory_bytes: Device memory that it holds; ``None`` if it cannot say.
+    """
+
+    decided: Mapping[str, str]
+    memory_bytes: int | None
 
 
 class RemoteArm:
@@ -115,6 +129,18 @@ class RemoteArm:
         """Run on a tensor file and return how the outputs differ from earlier ones."""
         return tuple(self._run("repeat", inputs=str(inputs), outputs=str(outputs)))
 
+    def facts(self) -> RunnerFacts:
+        """Return what the loaded engine's runner says of itself; ask after it has run."""
+        fields = Fields(self._run("facts"), "runner")
+        return RunnerFacts(
+            fields.text_map("decided"), fields.optional("memory_bytes", _whole_bytes)
+        )
+
+    def cache_keys(self, cache: Path) -> frozenset[str] | None:
+        """Return the keys of a timing cache; ``None`` if the backend cannot tell them."""
+        keys = self._run("cache_keys", cache=str(cache))
+        return None if keys is None else frozenset(map(str, keys))
+
     def validate(self, point: WorkloadPoint, pair: ReferencePair) -> tuple[OutputLoss, ...]:
         """Run on a reference pair and return one loss an output."""
         return self._losses("validate", inputs=str(pair.inputs), **self._judged(point, pair))
@@ -181,6 +207,13 @@ class PointArm:
     def time_block(self, iterations: int) -> tuple[float, ...]:
         """Time a block and return milliseconds."""
         return self.arm.time_block(self.inputs, iterations)
+
+
+def _whole_bytes(data: object) -> int:
+    if isinstance(data, bool) or not isinstance(data, int | float) or not 0 <= data < math.inf:
+        msg = f"The engine reported {data!r} as the bytes of its memory."
+        raise RunError(msg)
+    return int(data)
 
 
 def timed_pair(point: WorkloadPoint) -> ReferencePair:

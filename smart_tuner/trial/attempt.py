@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from smart_tuner.devices.cpu import LoadMeter
 from smart_tuner.devices.lock import device_lock
-from smart_tuner.errors import EnvironmentNotFit, ModelError, RunError, TrialError
-from smart_tuner.measure.compare import compare
+from smart_tuner.errors import EnvironmentNotFit, ModelError, RunError, TrialError, UserInputError
 from smart_tuner.measure.stop_rule import LEAST_PAIRS
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
-from smart_tuner.trial.baseline import BaselineFailed, build_request, guarded, validate_all
+from smart_tuner.trial.baseline import BaselineFailed, figures_of, guarded, validate_all
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.trial.verdict import (
+    describe,
     describe_error,
     describe_losses,
     is_worth_measuring,
+    outcome_of,
     outcome_of_error,
     outcome_of_losses,
 )
+from smart_tuner.trial.watch import compare_watched, lock_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.trial.baseline import Baseline
     from smart_tuner.trial.options import EvaluatorOptions
+    from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
 
 ENGINE_FOLDER, CHILD_LOG = "engine", "child.log"
-
-_NOTABLE_LOAD = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,7 @@ class Plan:
         rule: When it is measured enough.
         deadline_seconds: Wall-clock seconds for the whole trial; waiting for the device is free.
         engine: An engine built earlier, to be loaded instead of building one.
+        timing_cache: Timings that the build starts from; ``None`` to start from nothing.
     """
 
     route: BuildRoute
@@ -61,6 +61,7 @@ class Plan:
     rule: StopRule
     deadline_seconds: float | None = None
     engine: Engine | None = None
+    timing_cache: Path | None = None
 
 
 @dataclass(slots=True)
@@ -68,6 +69,7 @@ class _Progress:
     phase: str = "build"
     engine: Engine | None = None
     losses: tuple[OutputLoss, ...] = ()
+    limits: tuple[LimitUse, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     unchanged: bool = False
     message: str = ""
@@ -101,10 +103,12 @@ class Attempt:
 
         Raises:
             ModelError: The baseline does not build or run.
-            UserInputError: A setting is wrong for every route, such as an unknown metric.
+            UserInputError: A setting is wrong for every route, such as an unknown metric, or a
+                limit on what the backend cannot say.
             EnvironmentNotFit: The baseline can no longer be measured.
         """
         baseline_fingerprint = self._baseline.engine.fingerprint
+        self._baseline.limits()
         started = time.perf_counter()
         try:
             outcome = self._try(baseline_fingerprint)
@@ -126,10 +130,12 @@ class Attempt:
             if is_same and plan.engine is None:
                 progress.unchanged = True
                 progress.losses = self._baseline.losses
+                progress.limits = self._limits(progress.engine, self._baseline.memory_bytes)
                 return self._judge()
             with progress.during("validate"):
                 arm.load(progress.engine)
                 progress.losses = validate_all(arm, self._workload)
+                progress.limits = self._limits(progress.engine, arm.facts().memory_bytes)
             if is_worth_measuring(progress.losses):
                 self._measure(arm)
         return self._judge()
@@ -139,17 +145,26 @@ class Attempt:
             return self._plan.engine
         workdir = self._plan.folder / ENGINE_FOLDER
         workdir.mkdir()
-        request = replace(build_request(self._workload, self._options), route=self._plan.route)
+        plan = self._plan
+        request = replace(self._baseline.request, route=plan.route, timing_cache=plan.timing_cache)
         return arm.build(request, workdir)
 
+    def _limits(self, engine: Engine, memory_bytes: int | None) -> tuple[LimitUse, ...]:
+        try:
+            return self._options.limits.use(figures_of(engine, memory_bytes))
+        except UserInputError as error:
+            raise RunError(str(error)) from error
+
     def _judge(self) -> TrialOutcome:
-        if not self._progress.message:
-            self._progress.message = describe_losses(self._progress.losses)
-        return outcome_of_losses(self._progress.losses)
+        progress = self._progress
+        if not progress.message:
+            progress.message = describe(progress.losses, progress.limits)
+        return outcome_of(progress.losses, progress.limits)
 
     def _measure(self, arm: RemoteArm) -> None:
         started = time.perf_counter()
-        with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
+        device = lock_key(self._baseline.platform)
+        with device_lock(device, on_wait=self._options.on_wait):
             waited = time.perf_counter() - started
             arm.postpone_deadline(waited)
             self._progress.seconds["wait"] = waited
@@ -188,10 +203,12 @@ class Attempt:
         rule = self._rule()
         comparisons: list[Comparison] = []
         for point in self._workload.points:
-            meter = LoadMeter([os.getpid()])
-            candidate = PointArm(arm, timed_pair(point).inputs)
-            comparison = compare(guarded(self._baseline.arm, point), candidate, point.name, rule)
-            comparisons.append(with_load_note(comparison, meter))
+            arms = (
+                guarded(self._baseline.arm, point),
+                PointArm(arm, timed_pair(point).inputs),
+            )
+            platform = self._baseline.platform
+            comparisons.append(compare_watched(arms, point.name, rule, platform))
             changed = arm.check(point)
             if describe_losses(changed) and not self._progress.message:
                 self._note_changed(changed, guarded(self._baseline.arm, point).check(point))
@@ -213,7 +230,7 @@ class Attempt:
     def _rule(self) -> StopRule:
         """A route that is too far off gets the shortest measurement: its latency only guides."""
         rule = self._plan.rule
-        if outcome_of_losses(self._progress.losses) is TrialOutcome.FEASIBLE:
+        if outcome_of(self._progress.losses, self._progress.limits) is TrialOutcome.FEASIBLE:
             return rule
         return replace(
             rule,
@@ -235,17 +252,9 @@ class Attempt:
             comparisons=progress.comparisons,
             unchanged=progress.unchanged,
             message=progress.message,
+            limits=progress.limits,
             seconds=self._seconds(),
         )
 
     def _seconds(self) -> Mapping[str, float]:
         return {name: round(seconds, 6) for name, seconds in self._progress.seconds.items()}
-
-
-def with_load_note(comparison: Comparison, meter: LoadMeter) -> Comparison:
-    """Return the comparison with a note when other processes were busy meanwhile."""
-    load = meter.read()
-    if load < _NOTABLE_LOAD:
-        return comparison
-    note = f"Other processes kept {load:.1f} processors busy meanwhile."
-    return replace(comparison, notes=(*comparison.notes, note))

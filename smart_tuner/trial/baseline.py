@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.errors import EnvironmentNotFit, ModelError, TrialError
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
+from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.model.workload import Workload, WorkloadPoint
     from smart_tuner.trial.options import EvaluatorOptions
+    from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
+
+TIMING_CACHE = "timing.cache"
 
 
 class BaselineFailed(Exception):  # noqa: N818 - as the outcomes in ``errors``
@@ -29,6 +34,7 @@ class _State:
     engine: Engine
     platform: Platform
     losses: tuple[OutputLoss, ...]
+    memory_bytes: int | None
 
 
 class Baseline:
@@ -48,8 +54,41 @@ class Baseline:
         """
         self._workload = workload
         self._options = options
-        self._folder = folder
+        self.folder = folder
         self._state: _State | None = None
+        self._decided: Mapping[str, str] = {}
+        self._timing_cache: Path | None = None
+
+    @property
+    def decided(self) -> Mapping[str, str]:
+        """Settings of the base that the baseline chose, for all engines of the study."""
+        self._ready()
+        return self._decided
+
+    @property
+    def request(self) -> BuildRequest:
+        """The request that routes are put on: the base, with what the baseline decided."""
+        request = build_request(self._workload, self._options)
+        return replace(request, base={**request.base, **self._decided})
+
+    @property
+    def timing_cache(self) -> Path | None:
+        """A read-only copy of the timings of the first build; ``None`` if it left none."""
+        self._ready()
+        return self._timing_cache
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Device memory that the engine holds; ``None`` if the backend cannot say."""
+        return self._ready().memory_bytes
+
+    def limits(self) -> tuple[LimitUse, ...]:
+        """Hold the engine against the limits.
+
+        Raises:
+            UserInputError: A limit is set on what the backend cannot say.
+        """
+        return self._options.limits.use(figures_of(self.engine, self.memory_bytes))
 
     @property
     def engine(self) -> Engine:
@@ -80,7 +119,7 @@ class Baseline:
         return state.arm
 
     def renew(self) -> None:
-        """Build the engine again, in a fresh process.
+        """Build the engine again, in a fresh process and from an empty timing cache.
 
         Raises:
             EnvironmentNotFit: It built before, and no longer does.
@@ -119,7 +158,7 @@ class Baseline:
 
     @property
     def _log(self) -> Path:
-        return self._folder / "child.log"
+        return self.folder / "child.log"
 
     def _ready(self) -> _State:
         if self._state is None:
@@ -127,15 +166,19 @@ class Baseline:
         return self._state
 
     def _build(self) -> _State:
-        workdir = self._folder / "engine"
+        workdir = self.folder / "engine"
         shutil.rmtree(workdir, ignore_errors=True)
         workdir.mkdir(parents=True)
         arm = RemoteArm(self._options, self._log)
         try:
-            engine = arm.build(build_request(self._workload, self._options), workdir)
+            engine = arm.build(self.request, workdir)
             arm.load(engine)
             losses = validate_all(arm, self._workload)
-            return _State(arm, engine, arm.platform(), losses)
+            facts = arm.facts()
+            self._decided = {**self._decided, **facts.decided}
+            engine = replace(engine, request=self.request)
+            self._keep_timing_cache(engine)
+            return _State(arm, engine, arm.platform(), losses, facts.memory_bytes)
         except (TrialError, ModelError) as error:
             arm.close()
             msg = f"The baseline does not build or run: {error}"
@@ -144,6 +187,15 @@ class Baseline:
             arm.close()
             raise
 
+    def _keep_timing_cache(self, engine: Engine) -> None:
+        """Copy the first build's timings aside: engines built later must not add to them."""
+        kept = self.folder / TIMING_CACHE
+        if self._timing_cache is None and engine.timing_cache and engine.timing_cache.is_file():
+            kept.unlink(missing_ok=True)
+            shutil.copyfile(engine.timing_cache, kept)
+            kept.chmod(0o444)
+            self._timing_cache = kept
+
     def _restart(self, state: _State) -> _State:
         state.arm.close()
         try:
@@ -151,7 +203,7 @@ class Baseline:
         except (TrialError, ModelError) as error:
             msg = f"The baseline ran before, but can no longer be loaded: {error}"
             raise EnvironmentNotFit(msg) from error
-        self._state = _State(arm, state.engine, state.platform, state.losses)
+        self._state = replace(state, arm=arm)
         return self._state
 
 
@@ -197,6 +249,15 @@ def validate_all(arm: RemoteArm, workload: Workload) -> tuple[OutputLoss, ...]:
         for pair in point.search_pairs
         for loss in arm.validate(point, pair)
     )
+
+
+def figures_of(engine: Engine, memory_bytes: int | None) -> dict[str, float | None]:
+    """Return what limits are put on, by name."""
+    return {
+        MEMORY: memory_bytes,
+        ENGINE_SIZE: engine.size_bytes,
+        BUILD_TIME: engine.build_seconds,
+    }
 
 
 def build_request(workload: Workload, options: EvaluatorOptions) -> BuildRequest:

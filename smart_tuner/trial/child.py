@@ -55,6 +55,8 @@ class Worker:
             "validate": (self.validate, RunError),
             "time": (self.time, RunError),
             "check": (self.check, RunError),
+            "facts": (self.facts, RunError),
+            "cache_keys": (self.cache_keys, RunError),
         }
 
     def handle(self, message: Message) -> Message:
@@ -116,6 +118,17 @@ class Worker:
     def check(self, **judged: Any) -> Any:
         """Return the losses of what the last run, timed or not, left behind."""
         return self._judge.submit(_losses, self._require_runner().outputs(), **judged).result()
+
+    def facts(self) -> Any:
+        """Return what the runner decided, and the device memory that it holds."""
+        runner = self._require_runner()
+        decided = getattr(runner, "decided", {})
+        return to_json({"decided": decided, "memory_bytes": getattr(runner, "memory_bytes", None)})
+
+    def cache_keys(self, cache: str) -> list[str] | None:
+        """Return the keys of a timing cache, if the backend can tell them."""
+        tell = getattr(self._require_backend(), "timing_cache_keys", None)
+        return None if tell is None else sorted(map(str, tell(Path(cache))))
 
     def _run(self, inputs: str) -> Tensors:
         runner = self._require_runner()

@@ -3,68 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smart_tuner.devices.cpu import LoadMeter
-from smart_tuner.devices.lock import device_lock
-from smart_tuner.errors import ModelError, TrialError, UserInputError
-from smart_tuner.measure.compare import compare
+from smart_tuner.errors import UserInputError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.files import add_file, write_json
-from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
-from smart_tuner.trial.attempt import (
-    CHILD_LOG,
-    ENGINE_FOLDER,
-    Attempt,
-    Plan,
-    with_load_note,
-)
+from smart_tuner.trial.arm import RemoteArm
+from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, Plan
 from smart_tuner.trial.baseline import Baseline
+from smart_tuner.trial.baseline_check import BaselineReport, check_baseline, repeatability
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.trial.record import remove_leftovers, trial_to_json
-from smart_tuner.trial.references import make_references
-from smart_tuner.trial.trial import Trial, TrialOutcome
-from smart_tuner.trial.verdict import describe_losses, outcome_of_losses
+from smart_tuner.trial.references import MadeReferences, make_references
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from typing_extensions import Self
 
     from smart_tuner.engine.build import Engine
     from smart_tuner.engine.platform import Platform
-    from smart_tuner.measure.latency import Comparison
-    from smart_tuner.model.workload import Workload, WorkloadPoint
+    from smart_tuner.model.workload import Workload
+    from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.trial.trial import Trial
     from smart_tuner.validate.losses import OutputLoss
 
 __all__ = ["BaselineReport", "Evaluator", "EvaluatorOptions"]
 
 RESULT_FILE, ROUTE_FILE = "result.json", "route.txt"
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineReport:
-    """What the baseline is like, before anything is tuned.
-
-    Attributes:
-        trial: The default route as a trial; each comparison is the baseline against a second
-            process with the same engine, so its log ratio shows the measurement's own noise.
-        median_ms: Median latency by workload point; empty if the baseline is over epsilon.
-        repeatable: Whether the same inputs always gave the same outputs, within one session and
-            in a fresh process.
-        notes: Which output was not repeatable, and by how much.
-    """
-
-    trial: Trial
-    median_ms: Mapping[str, float]
-    repeatable: bool
-    notes: tuple[str, ...] = ()
 
 
 class Evaluator:
@@ -85,6 +53,7 @@ class Evaluator:
         self._options = options
         self._folder = folder / "baseline"
         self._baseline = Baseline(workload, options, self._folder)
+        self._shares_timing_cache = True
 
     def __enter__(self) -> Self:
         return self
@@ -102,17 +71,31 @@ class Evaluator:
         return self._baseline.engine.fingerprint
 
     @property
+    def decided(self) -> Mapping[str, str]:
+        """Settings of the base that the baseline chose, for every engine of the study."""
+        return self._baseline.decided
+
+    @property
+    def timing_cache(self) -> Path | None:
+        """Timings that trials start from; ``None`` if there are none, or they are not shared."""
+        return self._baseline.timing_cache if self._shares_timing_cache else None
+
+    def stop_sharing_timing_cache(self) -> None:
+        """Let every later build start from an empty timing cache."""
+        self._shares_timing_cache = False
+
+    @property
     def platform(self) -> Platform:
         """The platform as the baseline's child sees it."""
         return self._baseline.platform
 
-    def make_references(self) -> None:
+    def make_references(self) -> MadeReferences:
         """Write the outputs of every reference pair that has none.
 
         Raises:
             ModelError: The model does not build or run.
         """
-        make_references(self._workload, self._options, self._folder)
+        return make_references(self._workload, self._options, self._folder)
 
     def check_baseline(self, rule: StopRule | None = None) -> BaselineReport:
         """Build, validate and measure the baseline, and see whether it repeats itself.
@@ -124,35 +107,9 @@ class Evaluator:
 
         Raises:
             ModelError: The baseline does not build or run: no route can be tried.
+            UserInputError: A limit is set on what the backend cannot say.
         """
-        started = time.perf_counter()
-        losses = self._baseline.losses
-        outcome = outcome_of_losses(losses)
-        comparisons: tuple[Comparison, ...] = ()
-        try:
-            with self._baseline.load_beside() as second:
-                notes = self._repeatability(second)
-                if outcome is TrialOutcome.FEASIBLE:
-                    comparisons = self._measure_alone(second, rule or StopRule())
-        except TrialError as error:
-            msg = f"The baseline does not run reliably: {error}"
-            raise ModelError(msg) from error
-        trial = Trial(
-            route=BuildRoute(),
-            outcome=outcome,
-            engine=self._baseline.engine,
-            losses=losses,
-            comparisons=comparisons,
-            unchanged=True,
-            message=describe_losses(losses),
-            seconds={
-                "build": self._baseline.engine.build_seconds,
-                "measure": sum(comparison.seconds for comparison in comparisons),
-                "total": time.perf_counter() - started,
-            },
-        )
-        medians = {item.point: item.baseline.median_ms for item in comparisons}
-        return BaselineReport(trial, medians, repeatable=not notes, notes=notes)
+        return check_baseline(self._baseline, self._workload, self._options, rule or StopRule())
 
     def repeatability(self) -> tuple[str, ...]:
         """Say how the baseline's outputs differ from run to run; nothing when they do not.
@@ -161,7 +118,7 @@ class Evaluator:
             ModelError: The baseline does not build or run.
         """
         with self._baseline.load_beside() as second:
-            return self._repeatability(second)
+            return repeatability(self._baseline, second, self._workload)
 
     def evaluate(
         self,
@@ -170,6 +127,7 @@ class Evaluator:
         rule: StopRule,
         *,
         fresh_baseline: bool = False,
+        cold: bool = False,
         deadline_seconds: float | None = None,
     ) -> Trial:
         """Try one route; a route that fails is a trial too, never an exception.
@@ -179,7 +137,9 @@ class Evaluator:
             folder: The trial's folder; gets ``route.txt``, ``child.log``, ``result.json`` and
                 ``engine``. What an earlier try left there is removed.
             rule: When it is measured enough.
-            fresh_baseline: Build the baseline again first.
+            fresh_baseline: Build the baseline again first; both builds start from empty timing
+                caches then.
+            cold: Let the route's build start from an empty timing cache.
             deadline_seconds: Wall-clock seconds for this trial; the baseline and waiting for the
                 device do not count.
 
@@ -191,7 +151,8 @@ class Evaluator:
         drop_engine(folder)
         if fresh_baseline:
             self._baseline.renew()
-        return self._try(Plan(route, folder, rule, deadline_seconds))
+        cache = None if cold or fresh_baseline else self.timing_cache
+        return self._try(Plan(route, folder, rule, deadline_seconds, timing_cache=cache))
 
     def measure_again(
         self,
@@ -220,6 +181,15 @@ class Evaluator:
             self._baseline.renew()
         engine = _engine_on_disk(trial)
         return self._try(Plan(trial.route, folder, rule, deadline_seconds, engine))
+
+    def timing_cache_keys(self, caches: Sequence[Path]) -> tuple[frozenset[str] | None, ...]:
+        """Return the keys of timing caches, ``None`` where the backend cannot tell them.
+
+        Raises:
+            TrialError: A file is not a timing cache.
+        """
+        with RemoteArm(self._options, self._folder / "keys.log") as arm:
+            return tuple(arm.cache_keys(cache) for cache in caches)
 
     def held_out_losses(self, trial: Trial, log: Path) -> tuple[OutputLoss, ...]:
         """Load the engine file of an earlier trial and judge it on the held-out pairs.
@@ -252,30 +222,6 @@ class Evaluator:
         write_json(plan.folder / RESULT_FILE, trial_to_json(trial))
         return trial
 
-    def _repeatability(self, second: RemoteArm) -> tuple[str, ...]:
-        """Run each point twice in one session and once in another process."""
-        first, notes = self._baseline.arm, []
-        earlier = self._folder / "repeat.tensors"
-        try:
-            for point in self._workload.points:
-                inputs = timed_pair(point).inputs
-                first.infer(inputs, earlier)
-                notes += _notes(point, "twice in one session", first.repeat(inputs, earlier))
-                notes += _notes(point, "in a fresh process", second.repeat(inputs, earlier))
-        finally:
-            earlier.unlink(missing_ok=True)
-        return tuple(notes)
-
-    def _measure_alone(self, second: RemoteArm, rule: StopRule) -> tuple[Comparison, ...]:
-        with device_lock(self._baseline.platform.device, on_wait=self._options.on_wait):
-            return tuple(self._against(second, point, rule) for point in self._workload.points)
-
-    def _against(self, second: RemoteArm, point: WorkloadPoint, rule: StopRule) -> Comparison:
-        inputs = timed_pair(point).inputs
-        arms = (PointArm(self._baseline.arm, inputs), PointArm(second, inputs))
-        meter = LoadMeter([os.getpid()])
-        return with_load_note(compare(*arms, point.name, rule), meter)
-
 
 def drop_engine(folder: Path) -> None:
     """Delete the engine of a trial's folder, to save disk space; its record stays."""
@@ -292,7 +238,3 @@ def _engine_on_disk(trial: Trial) -> Engine:
         msg = f"{trial.engine.path}: not the engine that was built; evaluate the route again."
         raise UserInputError(msg)
     return trial.engine
-
-
-def _notes(point: WorkloadPoint, when: str, lines: tuple[str, ...]) -> list[str]:
-    return [f"Point {point.name!r}, same inputs {when}: {line}." for line in lines]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smart_tuner.validate.constraint import AccuracyConstraint
+from smart_tuner.validate.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ class EvaluatorOptions:
         backend: Name of an installed backend, or ``module:Class``.
         base: The user's production configuration that routes are tried on.
         constraint: The accuracy constraint.
+        limits: Limits on an engine beside its accuracy.
         build_timeout_seconds: Deadline of one build.
         run_timeout_seconds: Deadline of one request that runs the engine: loading it, checking one
             reference pair, timing one block.
@@ -31,6 +33,7 @@ class EvaluatorOptions:
     backend: str
     base: Mapping[str, str] = field(default_factory=dict)
     constraint: AccuracyConstraint = field(default_factory=AccuracyConstraint)
+    limits: Limits = field(default_factory=Limits)
     build_timeout_seconds: float = 600.0
     run_timeout_seconds: float = 300.0
     memory_limit_bytes: int | None = None

@@ -12,6 +12,7 @@ from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.model.spec import Dimension, ModelSpec, TensorSpec
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.fields import Fields
+from smart_tuner.validate.limits import LimitUse
 from smart_tuner.validate.losses import OutputLoss
 
 if TYPE_CHECKING:
@@ -82,6 +83,16 @@ def read_loss(data: object) -> OutputLoss:
     )
 
 
+def read_limit_use(data: object) -> LimitUse:
+    """Read a figure against its limit.
+
+    Raises:
+        UserInputError: The data is not one.
+    """
+    fields = Fields(data, "limit")
+    return LimitUse(fields.text("name"), fields.number("figure"), fields.number("limit"))
+
+
 def read_comparison(data: object) -> Comparison:
     """Read one comparison.
 
@@ -98,6 +109,7 @@ def read_comparison(data: object) -> Comparison:
         candidate=fields.nested("candidate", _summary),
         seconds=fields.number("seconds"),
         notes=fields.texts("notes"),
+        device=fields.later("device", _figures) or {},
     )
 
 
@@ -172,6 +184,10 @@ def _shape(data: object) -> tuple[int, ...]:
         return tuple(data)
     msg = "build request: a shape is not a list of whole numbers."
     raise UserInputError(msg)
+
+
+def _figures(data: object) -> Mapping[str, float]:
+    return Fields({"device": data}, "comparison").number_map("device")
 
 
 def _path(data: object) -> Path:

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.trial.fields import Fields, to_json
-from smart_tuner.trial.read import read_comparison, read_engine, read_loss, read_route
+from smart_tuner.trial.read import (
+    read_comparison,
+    read_engine,
+    read_limit_use,
+    read_loss,
+    read_route,
+)
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from smart_tuner.validate.limits import LimitUse
 
 SCHEMA_VERSION = 1
 
@@ -42,6 +50,7 @@ def trial_from_json(data: object) -> Trial:
         comparisons=fields.each("comparisons", read_comparison),
         unchanged=fields.flag("unchanged"),
         message=fields.text("message"),
+        limits=fields.later("limits", _limits) or (),
         seconds=fields.number_map("seconds"),
     )
 
@@ -50,6 +59,10 @@ def remove_leftovers(folder: Path) -> None:
     """Delete what a process that was killed while writing left in a folder or below it."""
     for path in folder.rglob("*.partial"):
         path.unlink(missing_ok=True)
+
+
+def _limits(data: object) -> tuple[LimitUse, ...]:
+    return Fields({"limits": data}, "trial record").each("limits", read_limit_use)
 
 
 def _outcome(data: object) -> TrialOutcome:

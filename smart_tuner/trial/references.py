@@ -1,12 +1,17 @@
-"""Reference outputs that nobody gave: made by an engine with every optimization off."""
+"""Reference outputs that nobody gave: made by an engine with every optimization off.
+
+A backend may name another one for it: an engine that is checked against a sibling of its own
+compiler shares that compiler's mistakes.
+"""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from smart_tuner.errors import ModelError, TrialError
+from smart_tuner.engine.backend import load_backend
+from smart_tuner.errors import EnvironmentNotFit, ModelError, TrialError, UserInputError
 from smart_tuner.model.shapes import format_shapes
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.baseline import build_request
@@ -19,8 +24,23 @@ if TYPE_CHECKING:
     from smart_tuner.model.workload import ReferencePair, Workload
     from smart_tuner.trial.options import EvaluatorOptions
 
+_REFUSAL = "No reference outputs can be made: "
 
-def make_references(workload: Workload, options: EvaluatorOptions, folder: Path) -> None:
+
+@dataclass(frozen=True, slots=True)
+class MadeReferences:
+    """Who made the missing reference outputs.
+
+    Attributes:
+        backend: Name of the backend; empty if none were missing.
+        note: Why it was not the one that should have; empty if it was.
+    """
+
+    backend: str = ""
+    note: str = ""
+
+
+def make_references(workload: Workload, options: EvaluatorOptions, folder: Path) -> MadeReferences:
     """Write the outputs of every reference pair that has none, held-out pairs too.
 
     Args:
@@ -35,7 +55,31 @@ def make_references(workload: Workload, options: EvaluatorOptions, folder: Path)
         pair for point in workload.points for pair in point.pairs if not pair.outputs.exists()
     ]
     if not missing:
-        return
+        return MadeReferences()
+    if options.reference_from_baseline:
+        _make(workload, options, folder, missing)
+        return MadeReferences(options.backend)
+    other = getattr(load_backend(options.backend), "reference_backend", options.backend)
+    note = ""
+    if other != options.backend:
+        try:
+            # The base speaks of the other compiler.
+            _make(workload, replace(options, backend=other, base={}), folder, missing)
+        except (ModelError, UserInputError, EnvironmentNotFit) as error:
+            reason = str(error).removeprefix(_REFUSAL).rstrip(".")
+            note = f"{other} cannot make the reference outputs ({reason}): {options.backend} does."
+        else:
+            return MadeReferences(other)
+    _make(workload, options, folder, missing)
+    return MadeReferences(options.backend, note)
+
+
+def _make(
+    workload: Workload,
+    options: EvaluatorOptions,
+    folder: Path,
+    missing: Iterable[ReferencePair],
+) -> None:
     request = build_request(workload, options)
     if not options.reference_from_baseline:
         request = replace(request, reference=True)
@@ -45,7 +89,7 @@ def make_references(workload: Workload, options: EvaluatorOptions, folder: Path)
     try:
         _write_outputs(request, workdir, options, missing)
     except (TrialError, ModelError) as error:
-        msg = f"No reference outputs can be made: {error}{_sizes_hint(workload)}"
+        msg = f"{_REFUSAL}{error}{_sizes_hint(workload)}"
         raise ModelError(msg) from error
     finally:
         shutil.rmtree(workdir, ignore_errors=True)

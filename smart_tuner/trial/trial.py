@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
     from smart_tuner.measure.latency import Comparison
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
 
 
@@ -40,6 +41,7 @@ class Trial:
         message: Why it ended so, one line; empty for a plain success.
         seconds: Wall-clock seconds by phase: ``build``, ``validate``, ``measure``, ``total``, as
             far as it came; ``wait`` is what another study's measurements took.
+        limits: One entry a limit that is set, if the engine ran.
     """
 
     route: BuildRoute
@@ -50,3 +52,4 @@ class Trial:
     unchanged: bool = False
     message: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    limits: tuple[LimitUse, ...] = ()

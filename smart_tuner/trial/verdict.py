@@ -19,7 +19,20 @@ from smart_tuner.validate.losses import worst
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
+
+
+def outcome_of(losses: Sequence[OutputLoss], limits: Sequence[LimitUse]) -> TrialOutcome:
+    """Return FEASIBLE when every output is within its epsilon and every limit is kept."""
+    is_kept = all(use.is_kept for use in limits)
+    return outcome_of_losses(losses) if is_kept else TrialOutcome.INFEASIBLE
+
+
+def describe(losses: Sequence[OutputLoss], limits: Sequence[LimitUse]) -> str:
+    """Return why an engine is not acceptable, on one line; empty when it is."""
+    reasons = [describe_losses(losses), *(str(use) for use in limits if not use.is_kept)]
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def outcome_of_losses(losses: Sequence[OutputLoss]) -> TrialOutcome:

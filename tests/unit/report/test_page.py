@@ -210,6 +210,7 @@ def test_trials_are_strict_json_lines(record: TrialRecord) -> None:
     data = json.loads(line, parse_constant=pytest.fail)
     assert set(data) == {
         *("number", "route", "outcome", "latency_ms", "gain", "half_width", "violation"),
+        "over_limits",
         *("unchanged", "fingerprint", "seconds", "reason", "message"),
     }
     assert data["route"] == str(record.route)

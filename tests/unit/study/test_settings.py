@@ -12,11 +12,9 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.study.settings import (
     StudySettings,
     command_line,
-    format_duration,
     make_settings,
-    parse_duration,
-    parse_size,
 )
+from smart_tuner.study.units import format_duration, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
