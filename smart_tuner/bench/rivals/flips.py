@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from smart_tuner.samplers.evolution import mutate
-from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from smart_tuner.samplers.route_proposer import Request
+    from smart_tuner.samplers.route_sampler.proposer import Request
 
     Choices = Mapping[str, tuple[str, ...]]
 

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     MakeRival = Callable[[Mapping[str, tuple[str, ...]], int], BaseSampler]
 
 _RIVALS = {
+    "boca": "boca:BocaSampler",
+    "mixed-as-shipped": "trtexec:MixedAsShipped",
     "random-3": "flips:three_flips",
     "random-8": "flips:eight_flips",
+    "smac": "smac_forest:SmacSampler",
     "tpe-centred": "optuna_tpe:centred",
     "tpe-multivariate": "optuna_tpe:multivariate",
     "tpe-univariate": "optuna_tpe:univariate",
