@@ -76,7 +76,7 @@ class Backend(Protocol):
 
     A backend may also have ``reference_backend``, the name of the backend that makes reference
     outputs where none are given; without it, it makes them itself. And a method
-    ``timing_cache_keys(path)``, the keys of a timing cache as texts.
+    ``timing_cache_keys(path)``, the keys of a timing cache as texts, None if it has none to tell.
     """
 
     name: str

@@ -128,7 +128,8 @@ class Worker:
     def cache_keys(self, cache: str) -> list[str] | None:
         """Return the keys of a timing cache, if the backend can tell them."""
         tell = getattr(self._require_backend(), "timing_cache_keys", None)
-        return None if tell is None else sorted(map(str, tell(Path(cache))))
+        keys = None if tell is None else tell(Path(cache))
+        return None if keys is None else sorted(map(str, keys))
 
     def _run(self, inputs: str) -> Tensors:
         runner = self._require_runner()

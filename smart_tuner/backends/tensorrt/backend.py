@@ -78,6 +78,17 @@ class TensorRtBackend:
 
         return build_engine(self._find_sdk(), request, workdir)
 
+    def timing_cache_keys(self, path: Path) -> frozenset[str] | None:
+        """Return the keys of a timing cache; None where the version cannot list them.
+
+        Raises:
+            RunError: The file is no timing cache of this version.
+            EnvironmentNotFit: The SDK is missing or does not work here.
+        """
+        from smart_tuner.backends.tensorrt.timing_cache import cache_keys
+
+        return cache_keys(self._find_sdk(), path)
+
     def load(self, engine: Engine) -> TensorRtRunner:
         """Load an engine for inference.
 

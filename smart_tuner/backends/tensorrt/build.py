@@ -14,6 +14,7 @@ from smart_tuner.backends.tensorrt.artefact import (
     weights_digest,
     write_layers,
 )
+from smart_tuner.backends.tensorrt.builder import make_builder
 from smart_tuner.backends.tensorrt.builder_knobs import (
     apply_builder_knobs,
     is_builder_knob,
@@ -24,7 +25,7 @@ from smart_tuner.backends.tensorrt.logger import make_log
 from smart_tuner.backends.tensorrt.network import parse_model, set_formats
 from smart_tuner.backends.tensorrt.pass_through import apply_pass_through, make_literal
 from smart_tuner.backends.tensorrt.plan import deserialize
-from smart_tuner.backends.tensorrt.platform import choose_target
+from smart_tuner.backends.tensorrt.platform import choose_target, find_gpu
 from smart_tuner.backends.tensorrt.plugins import load_plugins
 from smart_tuner.backends.tensorrt.profiles import add_profiles, network_inputs, plan_profiles
 from smart_tuner.backends.tensorrt.progress import Cancellation, attach_progress
@@ -34,7 +35,7 @@ from smart_tuner.backends.tensorrt.settings import read_settings
 from smart_tuner.backends.tensorrt.symbols import clashing_names, without_names
 from smart_tuner.backends.tensorrt.timing_cache import attach_cache, save_cache
 from smart_tuner.engine.build import Engine
-from smart_tuner.errors import BuildError, EnvironmentNotFit, RunError
+from smart_tuner.errors import BuildError, RunError
 from smart_tuner.model.files import whole_file
 
 if TYPE_CHECKING:
@@ -100,8 +101,11 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
     read_run_settings(request.base)
     knobs = _literal(rest) if request.reference else {**rest, **request.route.values}
     log = make_log(sdk)
+    if not settings.compute_capability:
+        # Without a GPU no builder starts, and says less clearly why.
+        find_gpu(sdk)
     digests = load_plugins(sdk, settings.plugins, log)
-    builder, config = _builder(sdk, log)
+    builder, config = make_builder(sdk, log)
     check_base(sdk, config, (name for name in rest if not is_builder_knob(name)))
     route = _apply_knobs(sdk, config, knobs, log)
     apply_pass_through(sdk, config, settings)
@@ -132,16 +136,6 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
 def _literal(base: Mapping[str, str]) -> dict[str, str]:
     """What a reference keeps of the base's knobs: which libraries there are to call."""
     return {name: value for name, value in base.items() if name.startswith("tactic_source:")}
-
-
-def _builder(sdk: Sdk, log: BuildLog) -> tuple[api.Builder, api.BuilderConfig]:
-    try:
-        builder = sdk.module.Builder(log.native)
-        return builder, builder.create_builder_config()
-    except (RuntimeError, TypeError) as error:
-        # The bindings raise TypeError for a builder that could not be made.
-        msg = f"{sdk} cannot start its builder here: {log.reason()}."
-        raise EnvironmentNotFit(msg) from error
 
 
 def _apply_knobs(

@@ -69,8 +69,8 @@ class BuildLog:
         return tuple(dict.fromkeys(map(_readable, told or lines)))
 
     def reason(self, since: int = 0) -> str:
-        """Say in one line why something failed; errors only."""
-        said = self.complaints(since)
+        """Say in one line why something failed; warnings only where there were no errors."""
+        said = self.complaints(since) or self.complaints(since, warnings=True)
         text = "; ".join(said[-3:]) or "it gave no reason"
         return f"out of memory: {text}" if _OUT_OF_MEMORY.search(text) else text
 

@@ -10,6 +10,9 @@ from smart_tuner.errors import RunError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+    import numpy.typing as npt
+
     from smart_tuner.backends.tensorrt.logger import BuildLog
     from smart_tuner.backends.tensorrt.sdk import Sdk
 
@@ -34,7 +37,8 @@ def refit_engine(sdk: Sdk, engine: api.CudaEngine, model: Path, log: BuildLog) -
     if isinstance(sdk.module, api.HasParserRefitter):
         is_fed = sdk.module.OnnxParserRefitter(refitter, log.native).refit_from_file(str(model))
     else:
-        is_fed = _feed(refitter, model)
+        weights = _weights(refitter, model)  # the refitter reads them where they lie
+        is_fed = all(refitter.set_named_weights(*named) for named in weights.items())
     if not is_fed or not refitter.refit_cuda_engine():
         missing = refitter.get_missing_weights()
         what = f", {len(missing)} weights are missing" if missing else ""
@@ -42,16 +46,14 @@ def refit_engine(sdk: Sdk, engine: api.CudaEngine, model: Path, log: BuildLog) -
         raise RunError(msg)
 
 
-def _feed(refitter: api.Refitter, model: Path) -> bool:
-    """Set every weight that the engine names from the initializer of that name."""
+def _weights(refitter: api.Refitter, model: Path) -> dict[str, npt.NDArray[np.generic]]:
+    """The initializers that an engine names as its weights."""
     import onnx
     from onnx import numpy_helper
 
     wanted = set(refitter.get_all_weights())
-    proto = onnx.load(model)
-    folder = str(model.parent)
-    return all(
-        refitter.set_named_weights(tensor.name, numpy_helper.to_array(tensor, folder))
-        for tensor in proto.graph.initializer
+    return {
+        tensor.name: numpy_helper.to_array(tensor, str(model.parent))
+        for tensor in onnx.load(model).graph.initializer
         if tensor.name in wanted
-    )
+    }

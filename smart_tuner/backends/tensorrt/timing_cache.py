@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt import api
+from smart_tuner.backends.tensorrt.builder import make_builder
+from smart_tuner.backends.tensorrt.logger import make_log
+from smart_tuner.errors import RunError
 from smart_tuner.model.files import whole_file
 
 if TYPE_CHECKING:
@@ -81,25 +84,41 @@ def save_cache(config: api.BuilderConfig, workdir: Path) -> Path | None:
     return path
 
 
-def cache_keys(sdk: Sdk, path: Path, log: BuildLog) -> frozenset[str] | None:
+def cache_keys(sdk: Sdk, path: Path) -> frozenset[str] | None:
     """The keys of a cache file as text, to compare what two builds timed.
 
     Returns:
         None where the version cannot list them.
+
+    Raises:
+        RunError: The file is no timing cache of this version.
+        EnvironmentNotFit: The SDK does not work here.
     """
-    config = sdk.module.Builder(log.native).create_builder_config()
+    log = make_log(sdk)
+    _, config = make_builder(sdk, log)
     # Keys are only shown by a configuration that may edit them; nothing is built with this one.
     editable = api.member(sdk.module.BuilderFlag, "EDITABLE_TIMING_CACHE")
     if editable is not None:
         config.set_flag(editable)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        msg = f"timing cache {path} cannot be read: {error.strerror}"
+        raise RunError(msg) from error
     with _deprecations_heard() as heard:
-        cache = config.create_timing_cache(path.read_bytes())
-        if _is_no_op(heard) or not isinstance(cache, api.HasCacheKeys):
-            return None
-        try:
-            return frozenset(map(str, cache.queryKeys()))
-        except RuntimeError:
-            return None
+        why = _refused(config, data, log, log.position)
+        cache: object = config.get_timing_cache()
+    if _is_no_op(heard):
+        return None
+    if why:
+        msg = f"timing cache {path} is not one of {sdk}: {why}"
+        raise RunError(msg)
+    if not isinstance(cache, api.HasCacheKeys):
+        return None
+    try:
+        return frozenset(map(str, cache.queryKeys()))
+    except RuntimeError:
+        return None
 
 
 @contextmanager
