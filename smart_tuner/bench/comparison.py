@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from smart_tuner.bench.compare import compare
 from smart_tuner.bench.execute import execute
+from smart_tuner.bench.page import write_page
 from smart_tuner.bench.run import Task
 from smart_tuner.bench.samplers import check_contestants
-from smart_tuner.bench.score import score
+from smart_tuner.bench.score import curves, score
+from smart_tuner.bench.summary import SUMMARY_FILE, Summary
 from smart_tuner.bench.workloads import LEAST_GAIN, choose_workloads, recorded_workloads
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
@@ -18,12 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from smart_tuner.bench.compare import Difference
-    from smart_tuner.bench.run import Run
-    from smart_tuner.bench.score import Score
     from smart_tuner.bench.workloads import Workload
 
-SUMMARY_FILE = "summary.json"
 MAX_TRIALS = 10_000
 
 
@@ -88,44 +86,21 @@ class Plan:
         return (*simulated, *recorded)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What came out.
-
-    Attributes:
-        plan: What was compared.
-        runs: Every run, in the order of the plan.
-        scores: Pooled and by generator.
-        differences: From the rival; empty with one sampler.
-    """
-
-    plan: Plan
-    runs: tuple[Run, ...]
-    scores: tuple[Score, ...]
-    differences: tuple[Difference, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plan, scores and differences as plain JSON types."""
-        return {
-            "plan": {**asdict(self.plan), "recorded": [*map(str, self.plan.recorded)]},
-            "scores": [asdict(item) for item in self.scores],
-            "differences": [asdict(item) for item in self.differences],
-        }
-
-
 def run_comparison(
     plan: Plan, folder: Path, jobs: int, on_run: Callable[[int, int], None]
-) -> Compared:
-    """Run what is missing, score everything, and write the summary into the folder.
+) -> Summary:
+    """Run what is missing, score everything, and write summary, tables and plots into the folder.
 
     Args:
         plan: What to compare.
-        folder: Where runs and summary are kept.
+        folder: Where runs and results are kept.
         jobs: How many processes work.
         on_run: Hears how many of how many runs are finished.
     """
     runs = execute(plan.tasks(), folder, jobs, on_run)
     rival = plan.against or plan.samplers[-1]
-    compared = Compared(plan, runs, score(runs), compare(runs, rival))
-    write_json(folder / SUMMARY_FILE, compared.to_json())
-    return compared
+    described = {**asdict(plan), "recorded": [*map(str, plan.recorded)], "against": rival}
+    summary = Summary(described, score(runs), compare(runs, rival), curves(runs))
+    write_json(folder / SUMMARY_FILE, summary.to_json())
+    write_page(summary, folder, f"{', '.join(plan.samplers)} compared")
+    return summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping  # noqa: TC003, pydantic reads the annotations of Score
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.bench.workloads import NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from smart_tuner.bench.run import Run
 
@@ -126,15 +127,46 @@ class Score:
     winners_at_one: int
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Mean gain fraction of one sampler after each trial.
+
+    Attributes:
+        sampler: Its name.
+        group: A generator, or ``all``.
+        gain: After 1, 2, ... trials.
+    """
+
+    sampler: str
+    group: str
+    gain: tuple[float, ...]
+
+
+def curves(runs: Iterable[Run]) -> tuple[Curve, ...]:
+    """Curves by group and sampler; workloads with nothing to gain have none."""
+    groups = _grouped(run for run in runs if run.optimum < 0)
+    found = []
+    for (group, sampler), members in groups.items():
+        trials = max(run.task.trials for run in members)
+        gain = [fmean(fraction(run, n) for run in members) for n in range(1, trials + 1)]
+        found.append(Curve(sampler, group, tuple(round(share, 4) for share in gain)))
+    return tuple(found)
+
+
 def score(runs: Iterable[Run]) -> tuple[Score, ...]:
     """Score runs by sampler, pooled and by generator, in the order in which they come."""
+    groups = _grouped(runs)
+    return tuple(_score(sampler, group, groups[group, sampler]) for group, sampler in groups)
+
+
+def _grouped(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """Runs by group and sampler, the pooled group first."""
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         generator = run.task.workload.generator
         for group in (POOLED, generator) if generator != NULL else (generator,):
             groups.setdefault((group, run.task.sampler), []).append(run)
-    order = sorted(groups, key=lambda key: key[0] != POOLED)
-    return tuple(_score(sampler, group, groups[group, sampler]) for group, sampler in order)
+    return {key: groups[key] for key in sorted(groups, key=lambda key: key[0] != POOLED)}
 
 
 def _score(sampler: str, group: str, runs: Sequence[Run]) -> Score:

@@ -24,7 +24,7 @@ from smart_tuner.simulate.generators import generator_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smart_tuner.bench.comparison import Compared
+    from smart_tuner.bench.summary import Summary
 
 HELP = "Compare samplers on simulated compilers, under one protocol for all."
 EXAMPLE = "smart-tuner bench --samplers default,tpe,evolution --out bench"
@@ -105,12 +105,12 @@ def command(  # noqa: PLR0913, one parameter an option
         least_gain=least_gain,
         recorded=tuple(recorded or ()),
     )
-    compared = _run(plan, out, jobs or cpu_quota())
+    summary = _run(plan, out, jobs or cpu_quota())
     if as_json:
-        print_json(compared.to_json())
+        print_json(summary.to_json())
     else:
         # A pipe has no width: there, no table is cut.
-        _print(compared, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
+        _print(summary, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
     return 0
 
 
@@ -126,7 +126,7 @@ def _split(names: str) -> Iterator[str]:
     yield from dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
 
 
-def _run(plan: Plan, out: Path, jobs: int) -> Compared:
+def _run(plan: Plan, out: Path, jobs: int) -> Summary:
     """Run with a progress bar, on standard error so that ``--json`` stays clean."""
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
@@ -140,10 +140,10 @@ def _run(plan: Plan, out: Path, jobs: int) -> Compared:
         )
 
 
-def _print(compared: Compared, console: Console) -> None:
+def _print(summary: Summary, console: Console) -> None:
     for title, head, rows in (
-        *score_tables(compared.scores),
-        *difference_tables(compared.differences),
+        *score_tables(summary.scores),
+        *difference_tables(summary.differences),
     ):
         console.print(title, style="bold", highlight=False)
         table = Table(box=None, pad_edge=False)

@@ -6,28 +6,26 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from smart_tuner.samplers.evolution import mutate
-from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
+from smart_tuner.bench.rivals.history import AskTellSampler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from smart_tuner.samplers.route_sampler.proposer import Request
-
-    Choices = Mapping[str, tuple[str, ...]]
+    from smart_tuner.bench.rivals.history import Choices, Told, Values
 
 
-class FlipSampler(RouteProposer):
+class FlipSampler(AskTellSampler):
     """The default with a fixed number of knobs, drawn at random, set to another value."""
 
     def __init__(self, choices: Choices, flips: int, seed: int) -> None:
-        super().__init__(choices, {name: values[0] for name, values in choices.items()}, seed)
+        super().__init__(choices, seed)
         self._flips = flips
 
     @override
-    def propose(self, request: Request) -> Proposal:
-        route = mutate(self.space, self.space.default, self._flips, request.generator)
-        return Proposal(route, "random")
+    def tell(self, told: Told) -> None:
+        """Nothing is learned."""
+
+    @override
+    def ask(self) -> Values:
+        return self.near_default(self._flips)
 
 
 def three_flips(choices: Choices, seed: int) -> FlipSampler:

@@ -47,6 +47,8 @@ def make_rival(name: str, choices: Mapping[str, tuple[str, ...]], seed: int) -> 
     try:
         make: MakeRival = getattr(import_module(f"{__package__}.{module}"), factory)
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("smart_tuner"):
+            raise  # our own fault, not the user's
         msg = f"{name} needs the package {error.name}: pip install 'smart-tuner[bench]'."
         raise EnvironmentNotFit(msg) from error
     return make(choices, seed)
