@@ -73,21 +73,24 @@ class FakeRunner:
         self._session = ReferenceEvaluator(onnx.load(plan["model"]))
         self._rng = np.random.default_rng()
         self._left: Tensors = {}
+        self._is_open = True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._left = {}
+        self._left, self._is_open = {}, False
 
     def infer(self, inputs: Tensors) -> Tensors:
         """Run once."""
-        failure = self._compiler.failure(self._values)
-        if failure is Failure.RUN_ERROR:
+        if self._compiler.failure(self._values) is Failure.RUN_ERROR or not self._is_open:
             raise RunError("the fake engine does not run")
         loss = self._compiler.loss(self._values)
         names = [output.name for output in self._session.proto_.graph.output]
-        exact = self._session.run(None, dict(inputs))
+        try:
+            exact = self._session.run(None, dict(inputs))
+        except RuntimeError as error:
+            raise RunError(str(error)) from error
         shift = np.float32(loss if math.isfinite(loss) else math.nan)
         self._left = {
             name: np.asarray(array + shift if array.dtype.kind == "f" else array)
