@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.model.prepare import prepare_workload
+from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.route.parse import parse_route
 from smart_tuner.study.events import Note
 from smart_tuner.study.plan import AUTO, make_plan
@@ -18,6 +17,8 @@ from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from smart_tuner.engine.build import Engine
     from smart_tuner.study.events import Listener
     from smart_tuner.study.settings import StudySettings
@@ -49,8 +50,7 @@ def apply_route(
         raise UserInputError(msg)
     plan = make_plan(settings)
     wanted = parse_route(route, plan.database)
-    with tempfile.TemporaryDirectory(prefix="smart-tuner-") as name:
-        place = Path(name)
+    with scratch_folder() as place:
         seed = SEED if settings.seed is None else settings.seed
         workload, notes = prepare_workload(plan.model, plan.inputs(seed), place / "references")
         for note in (*plan.model.notes, *notes):

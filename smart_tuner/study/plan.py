@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.backend import load_backend
@@ -19,6 +17,7 @@ from smart_tuner.model.load import load_model
 from smart_tuner.model.names import listed
 from smart_tuner.model.prepare import InputOptions
 from smart_tuner.model.public import PREFIX, locate_model, public_model
+from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.model.shapes import parse_shapes
 from smart_tuner.model.synthetic import parse_ranges
 from smart_tuner.route.expression import parse_expression
@@ -31,6 +30,7 @@ from smart_tuner.validate.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.knobs.database import KnobDatabase
@@ -176,8 +176,8 @@ def query_platform(backend: str, place: Path | None = None) -> Platform:
         EnvironmentNotFit: The backend is missing or cannot work here.
     """
     if place is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return query_platform(backend, Path(folder))
+        with scratch_folder() as folder:
+            return query_platform(backend, folder)
     with RemoteArm(EvaluatorOptions(backend), place / "platform.log") as arm:
         return arm.platform()
 

@@ -7,29 +7,37 @@ route is what a new model, driver or compiler version will be built with.
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.errors import UserInputError
+from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.model.store import read_workload
 from smart_tuner.study.budget import Budget
+from smart_tuner.study.events import Note
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import PAIRS, FreshBuilder
-from smart_tuner.study.plan import make_plan
+from smart_tuner.study.plan import make_plan, query_platform
 from smart_tuner.study.result import read_gain
+from smart_tuner.study.session import DECIDED
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.statistics import Gain, gain_over_builds
-from smart_tuner.study.winner import MANIFEST, read_manifest, shipped_gain, shipped_route
+from smart_tuner.study.winner import (
+    MANIFEST,
+    platform_changes,
+    read_manifest,
+    shipped_gain,
+    shipped_route,
+)
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import constraint_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.model.workload import Workload
@@ -112,15 +120,19 @@ def verify(
     route = shipped_route(manifest, plan)
     before = shipped_gain(manifest) if rebuild else _gain_of_file(manifest)
     workload = read_workload(plan.model, folder.references)
-    options = plan.options_with(constraint_from_json(document.get("accuracy", {})))
+    constraint = constraint_from_json(document.get("accuracy", {}))
+    options = plan.options_with(constraint, document.get(DECIDED, {}))
     trial = Trial(route, TrialOutcome.FEASIBLE, _engine(folder, manifest, workload, route))
-    with (
-        tempfile.TemporaryDirectory(prefix="smart-tuner-") as name,
-        Evaluator(workload, options, Path(name)) as evaluator,
-    ):
+    changes = platform_changes(manifest, query_platform(plan.settings.backend))
+    if changes.forbid_the_file and not rebuild:
+        msg = f"{' '.join(changes.sentences)} Ask with --rebuild whether its route gains here."
+        raise UserInputError(msg)
+    for sentence in changes.sentences:
+        listener(Note(sentence))
+    with scratch_folder() as place, Evaluator(workload, options, place) as evaluator:
         builder = FreshBuilder(
             evaluator=evaluator if rebuild else _ShippedFile(evaluator, trial),
-            folder=Path(name) / "verify",
+            folder=place / "verify",
             weights={point.name: point.weight for point in workload.points},
             budget=Budget(math.inf),
             rule=plan.goal.fixed(PAIRS[1]),
@@ -177,6 +189,7 @@ def _engine(
             shapes=tuple(point.shapes for point in workload.points),
         ),
         build_seconds=0.0,
+        size_bytes=manifest["engine"].get("size_bytes"),
     )
 
 

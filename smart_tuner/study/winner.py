@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import shutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.engine.build import LOADER_FILE
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.engine.build import Engine
+    from smart_tuner.engine.platform import Platform
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.fresh import Fresh
     from smart_tuner.study.plan import Plan
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformChanges:
+    """What differs between the platform that a winner was measured on and this one.
+
+    Attributes:
+        sentences: One a difference that matters.
+        forbid_the_file: Whether the shipped engine file cannot be used here.
+    """
+
+    sentences: tuple[str, ...]
+    forbid_the_file: bool
 
 
 def ship(session: Session, shipped: Fresh, result: TuneResult) -> None:
@@ -125,6 +140,28 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
             msg = f"{shipped} is missing or was changed since it was measured: restore {folder}."
             raise UserInputError(msg)
     return data
+
+
+def platform_changes(manifest: Mapping[str, Any], platform: Platform) -> PlatformChanges:
+    """Compare the platform that a winner was measured on with this one.
+
+    An engine file is of one GPU model and one compiler version; figures are of one driver too.
+    """
+    before: Mapping[str, Any] = manifest.get("platform", {})
+    now = {
+        "device": platform.device,
+        "backend_version": platform.backend_version,
+        "driver": platform.driver,
+    }
+    changed = {name: value for name, value in now.items() if before.get(name, value) != value}
+    return PlatformChanges(
+        tuple(
+            f"The winner's {name.replace('_', ' ')} was {before[name]}, here it is {value}"
+            f"{'; figures may differ.' if name == 'driver' else ': its engine is not for here.'}"
+            for name, value in changed.items()
+        ),
+        forbid_the_file=bool(changed.keys() - {"driver"}),
+    )
 
 
 def shipped_gain(manifest: Mapping[str, Any]) -> Gain:

@@ -23,7 +23,7 @@ from smart_tuner.trial.verdict import (
     outcome_of_error,
     outcome_of_losses,
 )
-from smart_tuner.trial.watch import compare_watched, lock_key
+from smart_tuner.trial.watch import lock_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -207,8 +207,7 @@ class Attempt:
                 guarded(self._baseline.arm, point),
                 PointArm(arm, timed_pair(point).inputs),
             )
-            platform = self._baseline.platform
-            comparisons.append(compare_watched(arms, point.name, rule, platform))
+            comparisons.append(self._baseline.watch.compare(arms, point.name, rule))
             changed = arm.check(point)
             if describe_losses(changed) and not self._progress.message:
                 self._note_changed(changed, guarded(self._baseline.arm, point).check(point))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.errors import EnvironmentNotFit, ModelError, TrialError
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
+from smart_tuner.trial.watch import Watch
 from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Baseline:
         self._state: _State | None = None
         self._decided: Mapping[str, str] = {}
         self._timing_cache: Path | None = None
+        self._watch: Watch | None = None
 
     @property
     def decided(self) -> Mapping[str, str]:
@@ -104,6 +106,13 @@ class Baseline:
     def platform(self) -> Platform:
         """The platform that the engine runs on."""
         return self._ready().platform
+
+    @property
+    def watch(self) -> Watch:
+        """What compares on the platform's device."""
+        if self._watch is None:
+            self._watch = Watch(self.platform)
+        return self._watch
 
     @property
     def arm(self) -> RemoteArm:

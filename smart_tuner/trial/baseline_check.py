@@ -12,7 +12,7 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.arm import PointArm, timed_pair
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.trial.verdict import describe, outcome_of
-from smart_tuner.trial.watch import compare_watched, lock_key
+from smart_tuner.trial.watch import lock_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ def _against(
 ) -> Comparison:
     inputs = timed_pair(point).inputs
     arms = (PointArm(baseline.arm, inputs), PointArm(second, inputs))
-    return compare_watched(arms, point.name, rule, baseline.platform)
+    return baseline.watch.compare(arms, point.name, rule)
 
 
 def repeatability(baseline: Baseline, second: RemoteArm, workload: Workload) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from smart_tuner.devices.gpu import GpuMeter, read_gpu
 from smart_tuner.measure.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from smart_tuner.devices.gpu import GpuReading, GpuState
     from smart_tuner.engine.platform import Platform
@@ -38,59 +38,67 @@ def lock_key(platform: Platform) -> str:
     return platform.details.get(UUID) or platform.device
 
 
-def compare_watched(
-    arms: tuple[TimedArm, TimedArm],
-    point: str,
-    rule: StopRule,
-    platform: Platform,
-    *,
-    look: Look = read_gpu,
-) -> Comparison:
-    """Compare baseline and candidate, and note what disturbed them.
+class Watch:
+    """Compares on one device, and looks at it meanwhile."""
 
-    Args:
-        arms: Baseline and candidate.
-        point: Name of the workload point.
-        rule: How much is enough.
-        platform: Where both run.
-        look: Asks for the state of the GPU that the platform names.
+    def __init__(
+        self,
+        platform: Platform,
+        *,
+        look: Look = read_gpu,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        """Watch a device.
 
-    Raises:
-        RunError: An arm did not run, or reported no latency.
-    """
-    uuid, own = platform.details.get(UUID, ""), [os.getpid()]
-    if uuid:
-        wait_until_free(uuid, own, look)
-    load = LoadMeter(own)
-    if not uuid:
-        return _with_notes(compare(*arms, point, rule), _load_notes(load))
-    with GpuMeter(uuid, own, look=look) as meter:
-        comparison = compare(*arms, point, rule)
-        reading = meter.read()
-    notes = (*_load_notes(load), *gpu_notes(reading))
-    return replace(_with_notes(comparison, notes), device=figures_of(reading))
+        Args:
+            platform: Names the device.
+            look: Asks for the state of the GPU that the platform names, if it does.
+            patience_seconds: How long to wait for others to leave the GPU.
+        """
+        self._uuid = platform.details.get(UUID, "")
+        self._look = look
+        self._patience_seconds = patience_seconds
+        self._own = (os.getpid(),)
+        self._residents: frozenset[int] = frozenset()
 
+    def compare(self, arms: tuple[TimedArm, TimedArm], point: str, rule: StopRule) -> Comparison:
+        """Compare baseline and candidate, and note what disturbed them.
 
-def wait_until_free(
-    uuid: str, own_pids: Iterable[int], look: Look, patience_seconds: float = PATIENCE_SECONDS
-) -> None:
-    """Wait while processes of others compute on a GPU, but not for ever.
+        Args:
+            arms: Baseline and candidate.
+            point: Name of the workload point.
+            rule: How much is enough.
 
-    Only those count that come and go: who holds memory on the GPU all the time, as a desktop or a
-    server at rest does, would be waited for in vain, so waiting ends with patience.
+        Raises:
+            RunError: An arm did not run, or reported no latency.
+        """
+        if self._uuid:
+            self.wait_until_free()
+        load = LoadMeter(self._own)
+        if not self._uuid:
+            return _with_notes(compare(*arms, point, rule), _load_notes(load))
+        with GpuMeter(self._uuid, self._own, look=self._look) as meter:
+            comparison = compare(*arms, point, rule)
+            reading = meter.read()
+        notes = (*_load_notes(load), *gpu_notes(reading))
+        return replace(_with_notes(comparison, notes), device=figures_of(reading))
 
-    Args:
-        uuid: The GPU.
-        own_pids: Processes that are not foreign; neither are their descendants.
-        look: Asks for the state of the GPU.
-        patience_seconds: How long to wait.
-    """
-    own, deadline = tuple(own_pids), time.perf_counter() + patience_seconds
-    while look(uuid).foreign(own):
-        left = deadline - time.perf_counter()
-        if left <= 0:
-            return
-        time.sleep(min(_LOOK_SECONDS, left))
+    def wait_until_free(self) -> None:
+        """Wait while others compute on the GPU, but not for ever.
+
+        Who outlasts our patience is not waited for again: a desktop, or a server at rest, holds
+        on to a GPU all the time.
+        """
+        deadline = time.perf_counter() + self._patience_seconds
+        while others := self._others() - self._residents:
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                self._residents |= others
+                return
+            time.sleep(min(_LOOK_SECONDS, left))
+
+    def _others(self) -> frozenset[int]:
+        return frozenset(self._look(self._uuid).foreign(self._own) or ())
 
 
 def gpu_notes(reading: GpuReading) -> tuple[str, ...]:

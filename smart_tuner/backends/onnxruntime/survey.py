@@ -6,15 +6,15 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import EnvironmentNotFit, ModelError
+from smart_tuner.model.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _CHILD = "smart_tuner.backends.onnxruntime.discovery"
 _DEADLINE_SECONDS = 300.0
@@ -55,8 +55,7 @@ def survey(model: Path | None, rules: Sequence[str] = (), *, graphs: bool = True
         ModelError: The runtime refuses the model.
         EnvironmentNotFit: The runtime does not work.
     """
-    with tempfile.TemporaryDirectory(prefix="smart_tuner-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         request = {
             "model": str(model) if model is not None else None,
             "rules": list(rules),

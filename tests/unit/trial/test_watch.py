@@ -1,0 +1,83 @@
+import os
+import time
+
+import pytest
+
+from smart_tuner.devices.gpu import GpuState
+from smart_tuner.engine.platform import Platform
+from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.trial.fields import to_json
+from smart_tuner.trial.read import read_comparison
+from smart_tuner.trial.watch import Watch, lock_key
+
+UUID = "GPU-1"
+GPU = Platform("H200", "driver", "c 1", "c 1", {"uuid": UUID})
+CPU = Platform("processor", "driver", "c 1", "c 1")
+RULE = StopRule.fixed(4, block_seconds=0.001)
+
+
+class Arm:
+    def time_block(self, iterations: int) -> tuple[float, ...]:
+        return (1.0,) * iterations
+
+
+def state(*pids: int, reasons: tuple[str, ...] = (), is_shared: bool = False) -> GpuState:
+    return GpuState(
+        uuid=UUID,
+        sm_clock_mhz=1500,
+        temperature_c=60,
+        power_w=400.0,
+        throttle_reasons=reasons,
+        processes=(os.getpid(), *pids),
+        is_mig=is_shared,
+        is_mps=is_shared,
+    )
+
+
+def test_figures_of_the_gpu_are_kept_and_read_back() -> None:
+    comparison = Watch(GPU, look=lambda _: state()).compare((Arm(), Arm()), "p", RULE)
+    assert comparison.device == {"sm_clock_mhz": 1500, "temperature_c": 60, "power_w": 400}
+    data = to_json(comparison)
+    assert read_comparison(data).device == comparison.device
+    del data["device"]
+    assert read_comparison(data).device == {}, "records of older versions are read"
+
+
+def test_what_disturbs_on_the_gpu_is_noted() -> None:
+    busy = state(1, reasons=("power cap",), is_shared=True)
+    watch = Watch(GPU, look=lambda _: busy, patience_seconds=0.0)
+    text = " ".join(watch.compare((Arm(), Arm()), "p", RULE).notes)
+    for words in ("power cap", "computed on the GPU: 1", "multi-process", "MIG"):
+        assert words in text
+
+
+def test_no_gpu_is_asked_for_a_platform_that_names_none() -> None:
+    comparison = Watch(CPU, look=pytest.fail).compare((Arm(), Arm()), "p", RULE)
+    assert comparison.device == {}
+
+
+def test_measuring_waits_for_others_to_leave() -> None:
+    looks = iter([state(1), state()])
+    Watch(GPU, look=lambda _: next(looks)).wait_until_free()
+    assert next(looks, None) is None
+
+
+def test_measuring_does_not_wait_for_ever_and_not_twice_for_the_same() -> None:
+    asked: list[str] = []
+
+    def look(uuid: str) -> GpuState:
+        asked.append(uuid)
+        return state(1)
+
+    watch = Watch(GPU, look=look, patience_seconds=0.05)
+    started = time.perf_counter()
+    watch.wait_until_free()
+    assert time.perf_counter() - started >= 0.05
+    asked.clear()
+    watch.wait_until_free()
+    assert asked == [UUID]
+
+
+def test_a_device_is_locked_by_the_very_gpu_where_it_has_a_name() -> None:
+    assert lock_key(GPU) == UUID
+    assert lock_key(CPU) == "processor"
