@@ -11,6 +11,9 @@ _FLAGS = (
     *("SPARSE_WEIGHTS", "DIRECT_IO", "VERSION_COMPATIBLE", "STRIP_PLAN", "WEIGHT_STREAMING"),
 )
 
+# Sources that call libraries of other packages went with the precision flags.
+_EXTERNAL = ("CUBLAS", "CUDNN")
+
 FIXED = {
     "DataType": (*("FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "FP8", "BF16", "INT64"),),
     "EngineCapability": ("STANDARD", "SAFETY"),
@@ -35,6 +38,7 @@ def make_enums(*, has_precision_flags: bool) -> dict[str, Any]:
     """
     names = {
         **FIXED,
+        "TacticSource": (*(_EXTERNAL if has_precision_flags else ()), *FIXED["TacticSource"]),
         "BuilderFlag": (*_FLAGS, *(_PRECISION if has_precision_flags else ())),
         "NetworkDefinitionCreationFlag": (
             ("EXPLICIT_BATCH",) if has_precision_flags else ("STRONGLY_TYPED",)

@@ -88,7 +88,7 @@ class TimingCache(Protocol):
 
 @runtime_checkable
 class HasCacheKeys(Protocol):
-    """A timing cache whose keys can be listed (since 11.0)."""
+    """A timing cache whose keys can be listed (10.13 can, 8.6 cannot)."""
 
     def queryKeys(self) -> list[object]: ...
 

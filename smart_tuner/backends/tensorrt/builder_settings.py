@@ -140,6 +140,9 @@ TACTIC_SOURCES = {
 LIBRARIES = {"CUBLAS": "libcublas", "CUBLAS_LT": "libcublasLt", "CUDNN": "libcudnn"}
 """The shared library that a tactic source calls."""
 
+EXTERNAL_SOURCES = ("DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805",)
+"""Preview features that only matter where one of these libraries is there."""
+
 PREVIEW_FEATURES = {
     "FASTER_DYNAMIC_SHAPES_0805": Switch("Use the newer compiler for dynamic shapes."),
     "DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805": Switch(

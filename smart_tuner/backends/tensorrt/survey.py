@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from smart_tuner.backends.tensorrt import api
 from smart_tuner.backends.tensorrt.builder_knobs import BuilderKnob, builder_knobs, set_and_read
-from smart_tuner.backends.tensorrt.builder_settings import LIBRARIES
+from smart_tuner.backends.tensorrt.builder_settings import EXTERNAL_SOURCES, LIBRARIES
 from smart_tuner.backends.tensorrt.route_knobs import NO_ROUTES, route_knobs
 from smart_tuner.errors import EnvironmentNotFit, SmartTunerError
 from smart_tuner.knobs.database import KnobDatabase
@@ -36,7 +37,7 @@ SOURCE = "builder"
 _CHILD = "smart_tuner.backends.tensorrt.survey"
 _DEADLINE_SECONDS = 120.0
 # Every major version of these libraries that a supported SDK was built with.
-_LIBRARY_VERSIONS = range(8, 14)
+_VERSIONS = range(8, 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,9 @@ class Survey:
     notes: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4)
 def survey(sdk: Sdk) -> Survey:
-    """Ask the SDK's configuration about its knobs, in a child process.
+    """Ask the SDK's configuration about its knobs, in a child process, once for each SDK.
 
     Raises:
         EnvironmentNotFit: It gives none, or the child dies; says what it said last.
@@ -145,12 +147,16 @@ def _probed(module: api.Module, builder: api.Builder) -> Iterator[Knob]:
 
 
 def _missing_library(knob: BuilderKnob) -> str:
-    """Why a tactic source cannot work here: the library that it calls does not load."""
+    """Why a knob cannot work here: no library that it may call loads."""
     kind, _, name = knob.name.partition(":")
-    stem = LIBRARIES.get(name.upper()) if kind == "tactic_source" else None
-    if stem is None or any(_loads(f"{stem}.so.{major}") for major in _LIBRARY_VERSIONS):
+    wanted: tuple[str, ...] = ()
+    if kind == "tactic_source" and name.upper() in LIBRARIES:
+        wanted = (LIBRARIES[name.upper()],)
+    elif kind == "preview" and name.upper() in EXTERNAL_SOURCES:
+        wanted = tuple(LIBRARIES.values())
+    if not wanted or any(_loads(f"{stem}.so.{major}") for stem in wanted for major in _VERSIONS):
         return ""
-    return f"{stem}.so does not load on this machine"
+    return f"{' or '.join(wanted)} does not load on this machine"
 
 
 def _loads(library: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,6 +87,14 @@ class TestRealSdk:
         ]
 
 
+def loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
 def silent(sdk: Sdk) -> object:
     return type("Silent", (sdk.module.ILogger,), {"log": lambda *_: None})()
 
@@ -155,6 +164,14 @@ class TestVersions:
         assert found["flag:int8"].idle == idle
         assert found["flag:fp16"].idle == ""
         assert database_digest(found) == database_digest(knob_database(make_sdk(OLD)))
+
+    def test_a_source_of_kernels_is_idle_where_its_library_is_missing(self) -> None:
+        found = database(OLD)
+        assert found["tactic_source:jit_convolutions"].idle == ""
+        for name, library in (("cublas", "libcublas"), ("cudnn", "libcudnn")):
+            is_there = any(loads(f"{library}.so.{major}") for major in range(8, 14))
+            idle = "" if is_there else f"{library} does not load on this machine"
+            assert found[f"tactic_source:{name}"].idle == idle
 
     def test_what_cannot_act_is_idle_on_every_model(self) -> None:
         idle = {knob.name for knob in database(ROUTED) if knob.idle}
