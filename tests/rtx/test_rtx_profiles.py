@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import onnx
 import pytest
 
 from smart_tuner.errors import UserInputError
@@ -89,3 +90,25 @@ def test_one_name_for_two_sizes_does_not_stop_a_network(tmp_path: Path) -> None:
 
     assert engine.size_bytes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["engine.json", "engine.plan"]
+
+
+def test_such_a_network_may_keep_its_weights_beside_it(tmp_path: Path) -> None:
+    inside = small_model(tmp_path / "inside.onnx", "n", 3, "?", "?")
+    (tmp_path / "beside").mkdir()
+    beside = tmp_path / "beside" / "model.onnx"
+    onnx.save(
+        onnx.load(inside), beside, save_as_external_data=True, location="w.bin", size_threshold=0
+    )
+    before = beside.read_bytes()
+    engines = [
+        build(small_request(model, {}, {"x": (1, 3, 16, 32)}), model.parent / "engine")
+        for model in (inside, beside)
+    ]
+
+    assert engines[0].sha256 == engines[1].sha256
+    assert beside.read_bytes() == before
+    assert sorted(path.name for path in beside.parent.iterdir()) == [
+        "engine",
+        "model.onnx",
+        "w.bin",
+    ]
