@@ -1,11 +1,17 @@
-"""The JSON file that a simulated compiler, or recorded trials, are kept in."""
+"""The JSON file that a simulated compiler, or recorded trials, are kept in.
+
+Every child process of the replay backend reads it. So the rules are given to pydantic's core, not
+to its model classes: those take 80 ms to import and to build, a quarter of a child's start.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import json
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core import core_schema as rules
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.knob import Knob
@@ -13,13 +19,13 @@ from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, Gate, Noise, PairEffect, ValueEffect
 from smart_tuner.simulate.recorded import RecordedCompiler, RecordedTrial
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import CoreSchema
+
 MAX_CHARACTERS = 64_000_000
 """Length of the longest text that is parsed."""
-
-_Text = Annotated[str, Field(max_length=1000)]
-_Setting = tuple[_Text, _Text]
-_Log = Annotated[float, Field(ge=-50, le=50)]
-_Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +51,16 @@ def write_description(description: Description) -> str:
         UserInputError: It holds what the file cannot, such as an infinite latency.
     """
     compiler = description.compiler
-    try:
-        wire = _DescriptionWire(
-            schema_version=1,
-            real_seconds=description.real_seconds,
-            seed=description.seed,
-            simulated=_SimulatedWire.model_validate(compiler, from_attributes=True)
-            if isinstance(compiler, SimulatedCompiler)
-            else None,
-            recorded=_RecordedWire.model_validate(compiler, from_attributes=True)
-            if isinstance(compiler, RecordedCompiler)
-            else None,
-        )
-    except ValidationError as error:
-        raise _refusal(error) from None
-    return wire.model_dump_json(exclude_defaults=True, indent=1) + "\n"
+    kind = "simulated" if isinstance(compiler, SimulatedCompiler) else "recorded"
+    document = {
+        "schema_version": 1,
+        "real_seconds": description.real_seconds,
+        "seed": description.seed,
+        kind: _written(compiler),
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    _checked(text)
+    return text
 
 
 def read_description(text: str) -> Description:
@@ -72,131 +73,181 @@ def read_description(text: str) -> Description:
     if len(text) > MAX_CHARACTERS:
         msg = f"The replay description is longer than {MAX_CHARACTERS} characters."
         raise UserInputError(msg)
-    try:
-        wire = _DescriptionWire.model_validate_json(text.encode("utf-8", "surrogatepass"))
-    except ValidationError as error:
-        raise _refusal(error) from None
-    compilers = [part.compiler() for part in (wire.simulated, wire.recorded) if part is not None]
-    if len(compilers) != 1:
+    data = _checked(text)
+    made = [
+        make(data[name])
+        for name, make in (("simulated", _simulated), ("recorded", _recorded))
+        if data.get(name) is not None
+    ]
+    if len(made) != 1:
         msg = "A replay description has either a `simulated` or a `recorded` part, one of both."
         raise UserInputError(msg)
-    return Description(compilers[0], wire.real_seconds, wire.seed)
+    return Description(made[0], data.get("real_seconds", 0.0), data.get("seed"))
 
 
-def _refusal(error: ValidationError) -> UserInputError:
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part)[:60] for part in first["loc"]) or "the text"
-    return UserInputError(f"Cannot read the replay description at {place}: {first['msg']}.")
+def _checked(text: str) -> dict[str, Any]:
+    try:
+        data: dict[str, Any] = _DOCUMENT.validate_json(text.encode("utf-8", "surrogatepass"))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part)[:60] for part in first["loc"]) or "the text"
+        msg = f"Cannot read the replay description at {place}: {first['msg']}."
+        raise UserInputError(msg) from None
+    return data
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+def _written(part: Any) -> dict[str, Any]:
+    """The fields of a part that the file holds, those left out that are at their defaults."""
+    kept = {}
+    for item in fields(part):
+        if item.name not in _RULES[type(part)]:
+            continue
+        value = getattr(part, item.name)
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        if value != default or item.name in _ALWAYS:
+            kept[item.name] = _plain(value)
+    return kept
 
 
-class _KnobWire(_Wire):
-    name: Annotated[_Text, Field(min_length=1)]
-    values: Annotated[tuple[_Text, ...], Field(min_length=1, max_length=1000)]
-    default: _Text
-    help: Annotated[str, Field(max_length=10_000)] = ""
+def _plain(value: Any) -> Any:
+    if type(value) in _RULES:
+        return _written(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value
 
 
-class _EffectWire(_Wire):
-    knob: _Text
-    value: _Text
-    log_latency: _Log = 0.0
-    loss: _Amount = 0.0
-    log_build: _Log = 0.0
-    failure: Failure | None = None
-    noop: bool = False
+def _simulated(data: Mapping[str, Any]) -> SimulatedCompiler:
+    parts = {
+        "effects": tuple(ValueEffect(**part) for part in data.get("effects", ())),
+        "pairs": tuple(PairEffect(**part) for part in data.get("pairs", ())),
+        "gates": tuple(Gate(**part) for part in data.get("gates", ())),
+    }
+    return SimulatedCompiler(**{**data, **_common(data), **parts})
 
 
-class _PairWire(_Wire):
-    first: _Setting
-    second: _Setting
-    log_latency: _Log = 0.0
-    failure: Failure | None = None
+def _recorded(data: Mapping[str, Any]) -> RecordedCompiler:
+    trials = tuple(RecordedTrial(**part) for part in data["trials"])
+    return RecordedCompiler(**{**data, **_common(data), "trials": trials})
 
 
-class _GateWire(_Wire):
-    child: _Text
-    parent: _Text
-    opened_by: _Text
+def _common(data: Mapping[str, Any]) -> dict[str, Any]:
+    parts: dict[str, Any] = {
+        "knobs": tuple(Knob(**part, source="simulated") for part in data["knobs"])
+    }
+    if "noise" in data:
+        parts["noise"] = Noise(**data["noise"])
+    return parts
 
 
-class _NoiseWire(_Wire):
-    build: _Amount = Noise().build
-    measurement: _Amount = Noise().measurement
-    spike_rate: Annotated[float, Field(ge=0, le=1)] = Noise().spike_rate
-    spike_size: _Amount = Noise().spike_size
-    drift: _Log = Noise().drift
-    drift_period_seconds: Annotated[float, Field(ge=1e-6, le=1e12)] = Noise().drift_period_seconds
-
-
-class _TrialWire(_Wire):
-    values: dict[_Text, _Text]
-    outcome: _Text
-    latency_ms: _Amount | None = None
-    loss: _Amount | None = None
-    build_seconds: _Amount = 0.0
-
-
-_Knobs = Annotated[tuple[_KnobWire, ...], Field(min_length=1, max_length=2000)]
-
-
-def _to_knobs(wires: tuple[_KnobWire, ...]) -> tuple[Knob, ...]:
-    return tuple(
-        Knob(wire.name, wire.values, wire.default, wire.help, source="simulated") for wire in wires
+def _part(kind: type) -> CoreSchema:
+    """An object with the fields of a kind of part; those without a default are required."""
+    required = _ALWAYS | {
+        item.name
+        for item in fields(kind)
+        if item.default is MISSING and item.default_factory is MISSING
+    }
+    return rules.typed_dict_schema(
+        {
+            name: rules.typed_dict_field(rule, required=name in required)
+            for name, rule in _RULES[kind].items()
+        },
+        extra_behavior="forbid",
     )
 
 
-class _SimulatedWire(_Wire):
-    knobs: _Knobs
-    base_latency_ms: _Amount
-    epsilon: _Amount = 1e-3
-    effects: Annotated[tuple[_EffectWire, ...], Field(max_length=100_000)] = ()
-    pairs: Annotated[tuple[_PairWire, ...], Field(max_length=100_000)] = ()
-    gates: Annotated[tuple[_GateWire, ...], Field(max_length=2000)] = ()
-    noise: _NoiseWire = _NoiseWire()
-    build_seconds: _Amount = 10.0
-    timeout_seconds: _Amount = 60.0
-    base_loss: _Amount = 0.0
-    jitter: _Amount = 0.0
-    origin: _Text = ""
-
-    def compiler(self) -> SimulatedCompiler:
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return SimulatedCompiler(
-            **fields
-            | {
-                "knobs": _to_knobs(self.knobs),
-                "effects": tuple(ValueEffect(**part.model_dump()) for part in self.effects),
-                "pairs": tuple(PairEffect(**part.model_dump()) for part in self.pairs),
-                "gates": tuple(Gate(**part.model_dump()) for part in self.gates),
-                "noise": Noise(**self.noise.model_dump()),
-            }
-        )
+def _number(least: float, most: float) -> CoreSchema:
+    return rules.float_schema(ge=least, le=most, strict=True, allow_inf_nan=False)
 
 
-class _RecordedWire(_Wire):
-    knobs: _Knobs
-    trials: Annotated[tuple[_TrialWire, ...], Field(max_length=1_000_000)]
-    noise: _NoiseWire = _NoiseWire(build=0.0, spike_rate=0.0)
-    timeout_seconds: _Amount = 60.0
-    origin: _Text = ""
-
-    def compiler(self) -> RecordedCompiler:
-        return RecordedCompiler(
-            knobs=_to_knobs(self.knobs),
-            trials=tuple(RecordedTrial(**part.model_dump()) for part in self.trials),
-            noise=Noise(**self.noise.model_dump()),
-            timeout_seconds=self.timeout_seconds,
-            origin=self.origin,
-        )
+def _several(part: CoreSchema, most: int, *, least: int = 0) -> CoreSchema:
+    return rules.tuple_schema([part], variadic_item_index=0, min_length=least, max_length=most)
 
 
-class _DescriptionWire(_Wire):
-    schema_version: Literal[1]
-    real_seconds: _Amount = 0.0
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
-    simulated: _SimulatedWire | None = None
-    recorded: _RecordedWire | None = None
+_TEXT = rules.str_schema(max_length=1000)
+_SETTING = rules.tuple_schema([_TEXT, _TEXT])
+_LOG, _AMOUNT = _number(-50, 50), _number(0, 1e12)
+_FAILURE = rules.nullable_schema(rules.enum_schema(Failure, list(Failure), sub_type="str"))
+
+_ALWAYS = frozenset({"base_latency_ms"})
+"""Fields with a default that a description states all the same."""
+
+_RULES: dict[type, dict[str, CoreSchema]] = {
+    Knob: {
+        "name": rules.str_schema(min_length=1, max_length=1000),
+        "values": _several(_TEXT, 1000, least=1),
+        "default": _TEXT,
+        "help": rules.str_schema(max_length=10_000),
+    },
+    ValueEffect: {
+        "knob": _TEXT,
+        "value": _TEXT,
+        "log_latency": _LOG,
+        "loss": _AMOUNT,
+        "log_build": _LOG,
+        "failure": _FAILURE,
+        "noop": rules.bool_schema(strict=True),
+    },
+    PairEffect: {
+        "first": _SETTING,
+        "second": _SETTING,
+        "log_latency": _LOG,
+        "failure": _FAILURE,
+    },
+    Gate: {"child": _TEXT, "parent": _TEXT, "opened_by": _TEXT},
+    Noise: {
+        "build": _AMOUNT,
+        "measurement": _AMOUNT,
+        "spike_rate": _number(0, 1),
+        "spike_size": _AMOUNT,
+        "drift": _LOG,
+        "drift_period_seconds": _number(1e-6, 1e12),
+    },
+    RecordedTrial: {
+        "values": rules.dict_schema(_TEXT, _TEXT),
+        "outcome": _TEXT,
+        "latency_ms": rules.nullable_schema(_AMOUNT),
+        "loss": rules.nullable_schema(_AMOUNT),
+        "build_seconds": _AMOUNT,
+    },
+}
+_RULES[SimulatedCompiler] = {
+    "knobs": _several(_part(Knob), 2000, least=1),
+    "base_latency_ms": _AMOUNT,
+    "epsilon": _AMOUNT,
+    "effects": _several(_part(ValueEffect), 100_000),
+    "pairs": _several(_part(PairEffect), 100_000),
+    "gates": _several(_part(Gate), 2000),
+    "noise": _part(Noise),
+    "build_seconds": _AMOUNT,
+    "timeout_seconds": _AMOUNT,
+    "base_loss": _AMOUNT,
+    "jitter": _AMOUNT,
+    "origin": _TEXT,
+}
+_RULES[RecordedCompiler] = {
+    "knobs": _several(_part(Knob), 2000, least=1),
+    "trials": _several(_part(RecordedTrial), 1_000_000),
+    "noise": _part(Noise),
+    "timeout_seconds": _AMOUNT,
+    "origin": _TEXT,
+}
+_DOCUMENT = SchemaValidator(
+    rules.typed_dict_schema(
+        {
+            "schema_version": rules.typed_dict_field(rules.literal_schema([1])),
+            "real_seconds": rules.typed_dict_field(_AMOUNT, required=False),
+            "seed": rules.typed_dict_field(
+                rules.nullable_schema(rules.int_schema(ge=0, le=2**63 - 1, strict=True)),
+                required=False,
+            ),
+            "simulated": rules.typed_dict_field(
+                rules.nullable_schema(_part(SimulatedCompiler)), required=False
+            ),
+            "recorded": rules.typed_dict_field(
+                rules.nullable_schema(_part(RecordedCompiler)), required=False
+            ),
+        },
+        extra_behavior="forbid",
+    ),
+)
