@@ -159,9 +159,11 @@ class Lane:
         return {name: self._output(name).read() for name in names}
 
     def close(self) -> None:
-        """Give everything back."""
+        """Give everything back; nothing else may be asked of it then."""
         self._forget()
+        # Contexts go before their engine.
         del self._context
+        del self._loaded
         if self._flush is not None:
             self._flush.close()
         self.stream.close()
