@@ -35,18 +35,18 @@ class Buffer:
         self.layout = layout
         self._host = cuda.pinned_memory(layout.nbytes, name)
         self._device: DeviceMemory | None = None
-        self._owns_device = False
+        self._is_copied = False
         self.address = 0
 
     @property
     def device_bytes(self) -> int:
         """Device memory that it holds itself."""
-        return self._device.size if self._device is not None and self._owns_device else 0
+        return self._device.size if self._device is not None else 0
 
     def on_device(self) -> Buffer:
         """Take device memory: what runs is copied there and back."""
         self._device = self._cuda.device_memory(self.layout.nbytes, self.name)
-        self._owns_device = True
+        self._is_copied = True
         self.address = self._device.address
         return self
 
@@ -72,7 +72,7 @@ class Buffer:
                 f"({other.layout.nbytes} bytes): a state keeps its size"
             )
             raise RunError(msg)
-        self._device = other._device
+        self._is_copied = True
         self.address = other.address
         return self
 
@@ -89,12 +89,12 @@ class Buffer:
 
     def copy_in(self, stream: Stream) -> None:
         """Queue the copy to the device, if there is one to make."""
-        if self._device is not None:
+        if self._is_copied:
             self._cuda.copy(self.address, self._host.address, self._host.size, stream)
 
     def copy_out(self, stream: Stream) -> None:
         """Queue the copy to the host, if there is one to make."""
-        if self._device is not None:
+        if self._is_copied:
             self._cuda.copy(self._host.address, self.address, self._host.size, stream)
 
     def poison(self, stream: Stream) -> None:
@@ -110,7 +110,7 @@ class Buffer:
     def close(self) -> None:
         """Give the memory back."""
         self._host.close()
-        if self._device is not None and self._owns_device:
+        if self._device is not None:
             self._device.close()
 
 

@@ -94,9 +94,10 @@ def test_a_block_has_a_sample_for_each_run(gpu: Bench, count: int) -> None:
         assert plan.runs - before == count
 
 
-@pytest.mark.parametrize("graph", ["graph", "enqueue"])
-def test_a_state_is_put_back_before_each_run(gpu: Bench, graph: str) -> None:
-    with gpu.open(counting(), launch=graph, states="past:present") as runner:
+@pytest.mark.parametrize("io", ["host", "device", "zero_copy"])
+@pytest.mark.parametrize("launch", ["graph", "enqueue"])
+def test_a_state_is_put_back_before_each_run(gpu: Bench, launch: str, io: str) -> None:
+    with gpu.open(counting(), launch=launch, states="past:present", io=io) as runner:
         for _ in range(2):
             found = runner.infer(STATES)
             np.testing.assert_array_equal(found["present"], ROW + 1)
