@@ -51,6 +51,18 @@ class OnBase:
         return self._backend.load(engine)
 
 
+@pytest.fixture(scope="module")
+def built(
+    installed: TensorRtBackend,
+    base: dict[str, str],
+    models: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Engine:
+    shapes = ({"x": NETWORKS["mlp"].inputs[0]["x"].shape},)
+    request = BuildRequest(models / "mlp.onnx", shapes=shapes)
+    return OnBase(installed, base).build(request, tmp_path_factory.mktemp("built"))
+
+
 class TestOnTheGpu(BackendContract):
     @pytest.fixture
     def backend(self, installed: TensorRtBackend, base: dict[str, str]) -> Backend:
@@ -63,18 +75,6 @@ class TestOnTheGpu(BackendContract):
     @pytest.fixture
     def inputs(self) -> Tensors:
         return dict(NETWORKS["mlp"].inputs[0])
-
-    @pytest.fixture(scope="class")
-    def built(
-        self,
-        installed: TensorRtBackend,
-        base: dict[str, str],
-        models: Path,
-        tmp_path_factory: pytest.TempPathFactory,
-    ) -> Engine:
-        shapes = ({"x": NETWORKS["mlp"].inputs[0]["x"].shape},)
-        request = BuildRequest(models / "mlp.onnx", shapes=shapes)
-        return OnBase(installed, base).build(request, tmp_path_factory.mktemp("built"))
 
     @pytest.fixture
     def engine(self, built: Engine, tmp_path: Path) -> Engine:
