@@ -7,7 +7,8 @@ import platform
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +20,12 @@ from rich.text import Text
 
 from smart_tuner import __version__
 from smart_tuner.cli.errors import guarded
+from smart_tuner.cli.finding import Finding
+from smart_tuner.cli.gpu_findings import COMPILERS, CompilerFacts, GpuFacts, gpu_findings
 from smart_tuner.cli.gpus import nvidia_gpus
 from smart_tuner.cli.output import print_json
 from smart_tuner.devices.cpu import cpu_quota, processor_name
+from smart_tuner.devices.gpu import read_gpus
 from smart_tuner.engine.backend import installed_backends, load_backend
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.study.plan import query_platform
@@ -36,30 +40,10 @@ NEEDS_ARGUMENTS = False
 PRETENDERS = {"replay": "answers from simulated or recorded compilers: for tests, no real network"}
 """Backends that build nothing: they are named, but do not make a machine fit."""
 
-ABSENT = {
-    "backend tensorrt": "not in this version; until then, TensorRT's knobs can be looked at with "
-    "`smart-tuner knobs --database FILE` and its routes with `smart-tuner routes`",
-}
-"""Backends that a user may look for, and what to do without them."""
-
 STYLES = {"ok": "green", "note": "yellow", "missing": "red"}
+ROUTE_SOURCE = "build route"
 LEAST_FREE_BYTES = 1 << 30
 BUSY_SHARE = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        subject: What.
-        state: ``ok``, ``note`` or ``missing``.
-        text: What was found, and the remedy if one is needed.
-    """
-
-    subject: str
-    state: str
-    text: str
 
 
 @guarded
@@ -138,6 +122,8 @@ def _backends() -> Iterator[Finding]:
     providers = ""
     for name in installed_backends():
         subject = f"backend {name}"
+        if name in COMPILERS:
+            continue
         if name in PRETENDERS:
             yield Finding(subject, "note", PRETENDERS[name])
             continue
@@ -149,17 +135,27 @@ def _backends() -> Iterator[Finding]:
             continue
         providers += found.details.get("providers", "")
         yield Finding(subject, "ok", f"{found.backend_version}, {knobs} knobs")
-    for subject, text in ABSENT.items():
-        yield Finding(subject, "note", text)
-    yield _gpu(nvidia_gpus(), has_cuda="CUDA" in providers)
+    facts = GpuFacts(
+        names=nvidia_gpus(),
+        states=read_gpus(),
+        compilers=tuple(map(_compiler, COMPILERS)),
+        has_cuda_runtime="CUDA" in providers,
+    )
+    yield from gpu_findings(facts)
 
 
-def _gpu(names: Sequence[str], *, has_cuda: bool) -> Finding:
-    if not names:
-        return Finding("NVIDIA GPU", "note", "none here; the CPU is tuned")
-    text = ", ".join(names)
-    if has_cuda:
-        hint = '`provider = "cuda"` in a --base file makes ONNX Runtime use it'
-        return Finding("NVIDIA GPU", "ok", f"{text}; {hint}")
-    hint = "to tune it, replace onnxruntime: `pip uninstall onnxruntime`, then `pip install onnxruntime-gpu`"
-    return Finding("NVIDIA GPU", "note", f"{text}; {hint}")
+def _compiler(name: str) -> CompilerFacts:
+    """Look at a compiler for GPUs: knobs can be had without a GPU, a platform cannot."""
+    if not any(find_spec(module) for module in COMPILERS[name]):
+        return CompilerFacts(name)
+    try:
+        knobs = load_backend(name).knobs(None)
+    except SmartTunerError as error:
+        return CompilerFacts(name, is_installed=True, problem=str(error))
+    routes = sum(knob.source == ROUTE_SOURCE for knob in knobs)
+    version, problem = knobs.tuner_version, ""
+    try:
+        version = query_platform(name).backend_version
+    except SmartTunerError as error:
+        problem = str(error)
+    return CompilerFacts(name, True, version, len(knobs), routes, problem)  # noqa: FBT003
