@@ -114,7 +114,8 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
     target = choose_target(sdk, config, settings)
     weak = wants_weak_types(knobs)
     parsed = parse_model(sdk, builder, log, request.model, weak_types=weak)
-    clashing = clashing_names(parsed.network, request.shapes)
+    given = (settings.min_shapes, settings.opt_shapes, settings.max_shapes)
+    clashing = clashing_names(parsed.network, (*request.shapes, *given))
     if clashing:
         with without_names(request.model, clashing, workdir) as copy:
             parsed = parse_model(sdk, builder, log, copy, weak_types=weak)
@@ -177,6 +178,6 @@ def _inspect(job: _Job, plan: bytes, path: Path) -> tuple[str, ...]:
     try:
         _, engine = deserialize(job.sdk, plan, job.log, host_code=job.settings.version_compatible)
         write_layers(job.sdk, engine, path)
-    except (RunError, RuntimeError) as error:
+    except (RunError, RuntimeError, UnicodeError) as error:
         return (f"the engine was not inspected: {error}",)
     return ()

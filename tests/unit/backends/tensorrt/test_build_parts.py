@@ -19,13 +19,13 @@ from smart_tuner.backends.tensorrt.loader import loader_source
 from smart_tuner.backends.tensorrt.logger import make_log
 from smart_tuner.backends.tensorrt.network import parse_model
 from smart_tuner.backends.tensorrt.plan import check_fit
-from smart_tuner.backends.tensorrt.platform import Target
+from smart_tuner.backends.tensorrt.platform import Target, choose_target
 from smart_tuner.backends.tensorrt.progress import Cancellation, Progress
 from smart_tuner.backends.tensorrt.refit import refit_engine
 from smart_tuner.backends.tensorrt.sdk import TENSORRT_RTX, Sdk, load_sdk
 from smart_tuner.backends.tensorrt.settings import BuildSettings
 from smart_tuner.devices.cuda import CudaDevice
-from smart_tuner.errors import BuildError, EnvironmentNotFit, RunError
+from smart_tuner.errors import BuildError, EnvironmentNotFit, RunError, UserInputError
 from tests.fake_tensorrt.network import ParserError as NewParserError
 from tests.fake_tensorrt.scenario import Scenario
 from tests.fake_tensorrt.sdk import make_sdk
@@ -247,6 +247,12 @@ def test_facts_come_back_from_disk_and_damage_is_said(sdk: Sdk, tmp_path: Path) 
     (tmp_path / "engine.json").write_text('{"schema": 1}')
     with pytest.raises(RunError, match=r"engine\.json does not describe an engine"):
         Facts.read(plan)
+
+
+def test_a_compiler_that_builds_for_the_gpu_at_hand_only_says_so(sdk: Sdk) -> None:
+    config = sdk.module.Builder(make_log(sdk).native).create_builder_config()
+    with pytest.raises(UserInputError, match=r"compute_capability = 80: tensorrt 11\.1.* at hand"):
+        choose_target(sdk, config, BuildSettings(compute_capability="80"))
 
 
 # ---------------------------------------------------------------- evidence
