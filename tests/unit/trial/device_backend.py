@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from smart_tuner.model.spec import ModelSpec
 
 KNOBS = ("tactic", "poison", "crash", "big")
-BASE_SETTINGS = ("launch", "memory", "size")
+UUID = "GPU-of-tests"
 
 
 def builds(model: Path) -> list[dict[str, Any]]:
@@ -39,6 +41,7 @@ class DeviceRunner:
         self.latency_ms: float = data["latency_ms"]
         self.launch: str = engine.request.base.get("launch", "auto")
         self.memory_bytes: int | None = data["memory"]
+        self.log = engine.request.model.parent / "timed.log"
         self.result: dict[str, np.ndarray] = {}
 
     @property
@@ -56,6 +59,8 @@ class DeviceRunner:
         return dict(self.result)
 
     def time_block(self, iterations: int) -> tuple[float, ...]:
+        with self.log.open("a") as log:
+            log.write(f"{time.monotonic_ns()} {os.getppid()}\n")
         return (self.latency_ms,) * iterations
 
     def outputs(self) -> Tensors:
@@ -70,7 +75,7 @@ class DeviceBackend:
     reference_backend = "device_backend:Referee"
 
     def platform(self) -> Platform:
-        return Platform("device", "driver", "device 1.0", "device 1.0", {"memory": "big"})
+        return Platform("device", "driver", "device 1.0", "device 1.0", {"uuid": UUID})
 
     def knobs(self, model: ModelSpec | None = None) -> KnobDatabase:
         return KnobDatabase(tuple(Knob(name, ("off", "on"), "off") for name in KNOBS), "device 1")
@@ -119,7 +124,7 @@ class Referee(DeviceBackend):
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         assert request.reference
         assert not request.base
-        if "unknown" in request.model.read_text():
+        if b"unknown layer" in request.model.read_bytes():
             msg = "the referee knows no such layer"
             raise BuildError(msg)
         return super().build(request, workdir)

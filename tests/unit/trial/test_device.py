@@ -1,6 +1,9 @@
 """What a compiler for a device needs of the evaluator, beside what every backend does."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY, Limits
-from tests.unit.trial.conftest import HERE, write_references
+from tests.unit.trial.conftest import HERE, make_workload, write_references
 from tests.unit.trial.device_backend import builds
 
 Make = Callable[..., Evaluator]
@@ -128,3 +131,34 @@ def test_another_backend_makes_the_references_unless_it_cannot(
     assert "the referee knows no such layer" in made.note
     assert builds(workload.model.path)[-1]["base"] == {"launch": "enqueue"}
     assert make(given=False).make_references().backend == "", "there is nothing left to make"
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
+from tests.unit.trial.conftest import make_workload
+from tests.unit.trial.test_device import BACKEND, HERE, RULE
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    place = Path(sys.argv[1])
+    with Evaluator(make_workload(place), EvaluatorOptions(BACKEND), place / sys.argv[2]) as own:
+        own.make_references()
+        own.check_baseline(RULE)
+"""
+
+
+def test_two_studies_on_one_gpu_measure_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    make_workload(tmp_path)
+    started = [
+        subprocess.Popen([sys.executable, "-c", MEASURE, str(tmp_path), name], cwd=HERE.parents[2])
+        for name in ("one", "two")
+    ]
+    assert [process.wait(60) for process in started] == [0, 0]
+    lines = (tmp_path / "model" / "timed.log").read_text().splitlines()
+    order = [pid for _, pid in sorted((int(at), pid) for at, pid in map(str.split, lines))]
+    assert len(set(order)) == 2
+    assert sum(before != after for before, after in pairwise(order)) == 1
