@@ -158,7 +158,7 @@ class CudaCalls:
             msg = f"GPU out of memory: {doing} failed: {name}{self._memory()}"
         # The first call gives the error back once more and forgets it, unless it is there to stay.
         self.module.cudaGetLastError()
-        if self.is_capturing:
+        if self.is_capturing or name == _OUT_OF_MEMORY:
             return RunError(msg)
         after = self.module.cudaDeviceSynchronize()[0]
         if after != self._success:

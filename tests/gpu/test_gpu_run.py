@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from tests.gpu.comparing import assert_close
 from tests.gpu.gpu_models import NETWORKS, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from smart_tuner.devices.cuda import Cuda, DeviceMemory
+    from smart_tuner.devices.cuda import Cuda
     from tests.gpu.conftest import Open
 
     Expected = Callable[..., dict[str, Any]]
@@ -163,25 +163,25 @@ def test_two_engines_are_compared_side_by_side(open_engine: Open) -> None:
     assert 0.5 < comparison.gain < 2
 
 
-def take_all(cuda: Cuda) -> list[DeviceMemory]:
+@contextmanager
+def nothing_free(cuda: Cuda) -> Iterator[None]:
     """Take what is free, in ever smaller pieces."""
-    taken: list[DeviceMemory] = []
-    size = cuda.free_bytes()
-    while size >= 1 << 12:
-        with suppress(RunError):
-            taken.append(cuda.device_memory(size, "what is taken"))
-            continue
-        size //= 2
-    return taken
+    with ExitStack() as taken:
+        size = cuda.free_bytes()
+        while size >= 1 << 12:
+            with suppress(RunError):
+                taken.callback(cuda.device_memory(size, "what is taken").close)
+                continue
+            size //= 2
+        yield
 
 
 def test_too_little_memory_is_said_with_both_sizes(open_engine: Open, expected: Expected) -> None:
     inputs = NETWORKS["conv"].inputs[0]
     with open_engine("conv") as runner:
-        cuda = open_cuda()
-        hogs = take_all(cuda)
-        with pytest.raises(RunError, match=r"out of memory: allocating \d+ bytes .* are free"):
+        with (
+            nothing_free(open_cuda()),
+            pytest.raises(RunError, match=r"out of memory: allocating \d+ bytes .* are free"),
+        ):
             runner.infer(inputs)
-        for hog in hogs:
-            hog.close()
         assert_close(runner.infer(inputs), expected("conv"))
