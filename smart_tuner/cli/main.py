@@ -22,7 +22,7 @@ COMMANDS = {
     "routes": "List the routes of an expression, without trying them.",
     "status": "Say how far a study is.",
     "apply": "Build and measure one route.",
-    "verify": "Rebuild a winner and the default here, and compare them again.",
+    "verify": "Measure a winner against the default again, here.",
     "export": "Write a winner in the form of another tool.",
     "import": "Read what another tool has tuned.",
     "bench": "Compare samplers on simulated compilers.",

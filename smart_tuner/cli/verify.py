@@ -15,7 +15,10 @@ from smart_tuner.report.terminal import display
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.verify import Verification, verify
 
-HELP = "Rebuild the winner and the default of a study, here, and compare them again."
+HELP = (
+    "Measure the engine that ships against fresh builds of the default, here and today; with "
+    "--rebuild, build the winner's route anew as well."
+)
 EXAMPLE = "smart-tuner verify model.study"
 NEEDS_ARGUMENTS = True
 
@@ -27,13 +30,17 @@ def command(
     rounds: Annotated[
         int, typer.Option("--rounds", metavar="N", min=2, max=100, help="Fresh builds a side.")
     ] = REPORT_ROUNDS,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Ask whether the route, built anew, still gains."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> int:
     """Measure again; 1 if there is no gain any more."""
     with display(
         f"smart-tuner: verifying {study}", Console(stderr=True), quiet=as_json
     ) as listener:
-        found = verify(study, listener, rounds)
+        found = verify(study, listener, rounds, rebuild=rebuild)
     if as_json:
         print_json({**asdict(found), "holds": found.holds})
     else:
@@ -42,12 +49,16 @@ def command(
 
 
 def _sentence(found: Verification) -> str:
+    """Which question was answered, and the answer."""
+    what = f"The route {found.route}, built anew" if found.rebuilt else "The engine that ships"
     if found.gain is None:
-        return f"The route {found.route} does not work here any more: see the lines above."
-    text = f"Now {found.gain}; when the study ended {found.before}."
+        return f"{what}, does not work here any more: see the lines above."
+    text = f"{what}: now {found.gain}; when the study ended {found.before}."
     text += " The two agree." if found.agrees else " The two differ by more than chance."
     if found.failures:
-        text += f" The route failed in {found.failures} rounds: do not ship it."
+        text += f" It failed in {found.failures} rounds: do not ship it."
     elif not found.holds:
         text += " No gain is proven here today."
+    if not found.rebuilt:
+        text += " Whether a rebuild would be as good is another question: --rebuild asks it."
     return text

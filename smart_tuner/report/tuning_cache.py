@@ -131,8 +131,8 @@ def _times(summary: CacheSummary) -> Iterator[str]:
     yield f"  fastest: {summary.fastest_ms:.4g} ms{gain}  {route}"
     if summary.spread is not None:
         yield (
-            f"  noise: {summary.repeated} routes have more than one row; times of one route "
-            f"differ by up to {100 * summary.spread:.2g} %"
+            f"  noise: times of one route differ by up to {100 * summary.spread:.2g} % "
+            f"(routes with several rows: {summary.repeated})"
         )
     yield (
         "  not proven: each time is one mean over one run of one build, warm-up included, and "

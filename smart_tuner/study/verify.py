@@ -51,7 +51,6 @@ class Verification:
     """A winner, measured again.
 
     Attributes:
-        rebuilt: Whether the route was built anew in every round; else the shipped file was loaded.
         route: Canonical text of the route.
         gain: Gain now over fresh builds of the default; ``None`` if every round failed.
         failures: Rounds in which the engine did not build or run, or broke epsilon.
@@ -59,14 +58,15 @@ class Verification:
             of the route over fresh builds.
         agrees: What was found does not contradict it: the difference of the two log gains lies
             within its own 95 % interval, or the file gains more than over the fastest default.
+        rebuilt: Whether the route was built anew in every round; else the shipped file was loaded.
     """
 
-    rebuilt: bool
     route: str
     gain: Gain | None
     failures: int
     before: Gain
     agrees: bool
+    rebuilt: bool
 
     @property
     def holds(self) -> bool:
@@ -150,12 +150,12 @@ def _verification(
     gain = gain_over_builds(ratios) if ratios else None
     is_more = gain is not None and not rebuild and gain.value >= before.value
     return Verification(
-        rebuilt=rebuild,
         route=str(route),
         gain=gain,
         failures=len(measured) - len(ratios),
         before=before,
         agrees=gain is not None and (is_more or agree(gain, before)),
+        rebuilt=rebuild,
     )
 
 

@@ -57,7 +57,8 @@ _TORCH = '''
         return getattr(torch, TYPES[self.engine.get_tensor_dtype(name).name])
 '''
 
-_TORCH_IMPORTS = """import torch
+_TORCH_IMPORTS = """import {module} as trt
+import torch
 """
 
 _TORCH_TYPES = """
@@ -74,13 +75,13 @@ TYPES = {{
 }}
 """
 
-_CUDA_IMPORTS = """import numpy as np
+_CUDA_IMPORTS = """import {module} as trt
+import numpy as np
 
 try:
     from cuda.bindings import runtime as cudart
 except ImportError:
     from cuda import cudart
-
 """
 
 _CUDA_CHECK = '''

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
     flags = trtexec_flags(winner, others)
     rows, left_out = _rows(winner, knobs)
     command = ["trtexec", f"--onnx={winner.model}", f"--saveEngine={ENGINE}", *flags.words]
+    if timings := winner.timing_cache:
+        command.append(f"--timingCacheFile={timings.name}")
     replay = [*command, f"--setBuildRoute={route_text(route)}"] if route else command
     texts = {
         ROUTE: route_text(route),
@@ -65,6 +68,9 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
     for name, text in files.items():
         (place / name).write_bytes(text.encode())
     about = {name: text for name, text in _ABOUT.items() if name in files}
+    if timings:
+        shutil.copyfile(timings, place / timings.name)
+        about[timings.name] = "the winner's timings of kernels; trtexec adds its own"
     return Export("trtexec", about, _CAUTION, flags.without, notes)
 
 
@@ -75,8 +81,8 @@ def _script(words: list[str]) -> str:
 def _left_out(count: int) -> Iterator[str]:
     if count:
         yield (
-            f"{count} trials turned builder knobs as well, which a tuning cache has no place for: "
-            f"they are not in {CACHE}."
+            f"trials that turned builder knobs as well: {count}. A tuning cache has no place for "
+            f"them, so they are not in {CACHE}."
         )
 
 

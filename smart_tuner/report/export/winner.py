@@ -49,6 +49,12 @@ class Winner:
         return self.folder.winner / str(self.manifest["engine"]["file"])
 
     @property
+    def timing_cache(self) -> Path | None:
+        """The timings of kernels that the winner's build ended with, if the study kept them."""
+        name = self.manifest["engine"].get("timing_cache")
+        return self.folder.winner / str(name) if name in self.manifest["files"] else None
+
+    @property
     def runtime(self) -> str:
         """``tensorrt``, ``tensorrt_rtx``, ``onnxruntime``, or whatever the backend says."""
         return self._runtime()[0]

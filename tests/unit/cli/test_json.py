@@ -83,11 +83,11 @@ def test_verify_ends_with_1_when_there_is_no_gain(monkeypatch: pytest.MonkeyPatc
 
 def test_verify_ends_with_1_when_the_route_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Gain(1.5, 1.4, 1.6, 5)
-    found = Verification("-speed=fast", None, failures=5, before=before, agrees=False)
-    monkeypatch.setattr("smart_tuner.cli.verify.verify", lambda *_: found)
+    found = Verification("-speed=fast", None, 5, before=before, agrees=False, rebuilt=True)
+    monkeypatch.setattr("smart_tuner.cli.verify.verify", lambda *_, **__: found)
     ended = call("verify", "study")
     assert ended.code == 1
-    assert ended.out.startswith("The route -speed=fast does not work here any more")
+    assert ended.out.startswith("The route -speed=fast, built anew, does not work here any more")
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,51 @@ CASES = {
     "no such command": (("tuen",), 2, ("tuen", "smart-tuner --help")),
     "no such option": ((*TUNE, "--stduy", "s"), 2, ("--stduy", "--study")),
     "one argument too many": ((*TUNE, "more"), 2, ("more", "smart-tuner tune --help")),
+    "import, tool": (("import", "gone", "text.onnx"), 2, ("gone", "trtexec or torch-tensorrt")),
+    "import, missing file": (("import", "trtexec", "gone"), 2, ("gone", "Check the path")),
+    "import, folder": (("import", "trtexec", "folder"), 2, ("folder", "Check the path")),
+    "import, no cache": (("import", "trtexec", "text.onnx"), 2, ("text.onnx", "--tuningCache")),
+    "import, no file": (("import", "trtexec"), 2, ("FILE", "smart-tuner import --help")),
+    "import, --out is there": (
+        ("import", "trtexec", "t.jsonl", "--out", "text.onnx"),
+        2,
+        ("text.onnx", "--force"),
+    ),
+    "import, --out is a folder": (
+        ("import", "trtexec", "t.jsonl", "--out", "folder", "--force"),
+        2,
+        ("folder", "name a file"),
+    ),
+    "import, --out in no folder": (
+        ("import", "trtexec", "t.jsonl", "--out", "gone/o.jsonl"),
+        3,
+        ("gone/o.jsonl", "cannot be written"),
+    ),
+    "import, --replay is there": (
+        ("import", "trtexec", "t.jsonl", "--replay", "folder"),
+        2,
+        ("folder", "--force"),
+    ),
+    "import, --replay is a file": (
+        ("import", "trtexec", "t.jsonl", "--replay", "text.onnx", "--force"),
+        2,
+        ("text.onnx", "name a folder"),
+    ),
+    "import, --replay below a file": (
+        ("import", "trtexec", "t.jsonl", "--replay", "text.onnx/r"),
+        3,
+        ("text.onnx", "--replay"),
+    ),
+    "export, form": (("export", "gone", "folder"), 2, ("gone", "trtexec, torch-tensorrt")),
+    "export of no study": (("export", "triton", "folder"), 2, ("folder", "smart-tuner tune")),
+    "export of nothing": (("export", "loader", "gone"), 2, ("gone", "smart-tuner tune")),
+    "export of a damaged study": (("export", "triton", "damaged"), 2, ("study.toml", "TOML")),
+    "export, no study": (("export", "trtexec"), 2, ("STUDY", "smart-tuner export --help")),
+    "export, --for elsewhere": (
+        ("export", "triton", "folder", "--for", "torch"),
+        2,
+        ("--for", "loader"),
+    ),
     "verify, too few rounds": (("verify", "folder", "--rounds", "1"), 2, ("--rounds", "2")),
 }
 
@@ -99,6 +144,7 @@ def place(here: Path) -> Path:
     (here / "text.onnx").write_text("hello\n")
     (here / "odd.toml").write_text('bugdet = "1m"\n')
     (here / "warp.toml").write_text('speed = "warp"\n')
+    (here / "t.jsonl").write_text('{"build_route":"-a=1","gpu_time":1}\n')
     for name, text in {"damaged": "schema_version = [", "newer": "schema_version = 99"}.items():
         (here / name).mkdir()
         (here / name / "study.toml").write_text(text)
@@ -147,8 +193,25 @@ def test_no_winner_to_verify(finished: Path, tmp_path: Path) -> None:
     assert "No winner" in error_line(ended)
 
 
+def test_a_study_without_a_winner_has_nothing_to_export(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_bytes((finished / "study.toml").read_bytes())
+    ended = call("export", "triton", tmp_path, "--out", tmp_path / "out")
+    assert ended.code == 1
+    assert "no verdict yet" in error_line(ended)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["trtexec", "torch-tensorrt", "triton", "loader"])
+def test_what_another_tool_cannot_take_is_refused(form: str, finished: Path, here: Path) -> None:
+    before = tree(here)
+    ended = call("export", form, finished)
+    assert ended.code == 2
+    assert "one of replay" in error_line(ended)
+    assert tree(here) == before
+
+
 def test_a_command_that_needs_arguments_shows_its_help(here: Path) -> None:
-    for command in ("tune", "routes", "status", "apply", "verify"):
+    for command in ("tune", "routes", "status", "apply", "verify", "export", "import"):
         ended = call(command)
         assert ended.code == 2
         assert "Example: smart-tuner" in ended.err

@@ -19,7 +19,7 @@ ROUTE_KNOBS = (
     Knob("mha_fusion:v1", ("on", "off"), "on"),
     Knob("tactic:splitk", ("on", "off"), "on"),
 )
-BUILDER_KNOBS = (Knob("builder:builder_optimization_level", ("3", "4", "5"), "3"),)
+BUILDER_KNOBS = (Knob("builder:builder_optimization_level", ("3", "4"), "3"),)
 EFFECTS = (
     ValueEffect("copy_ppg", "off", log_latency=-0.2),
     ValueEffect("kgen:topk_algo", "16", log_latency=-0.1),
@@ -41,10 +41,9 @@ class PretendTensorRt(ReplayBackend):
     """TensorRT 11.1 on a GPU."""
 
     name = "pretend"
-    version = "tensorrt 11.1.0"
 
     def platform(self) -> Platform:
-        return Platform("NVIDIA H200", "driver 580", self.version, "2.19.45")
+        return Platform("NVIDIA H200", "driver 580", "tensorrt 11.1.0", "2.19.45")
 
     def knobs(self, model: ModelSpec | None = None) -> KnobDatabase:
         names = {knob.name for knob in ROUTE_KNOBS}
@@ -61,15 +60,3 @@ class PretendTensorRt(ReplayBackend):
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         engine = super().build(request, workdir)
         return dataclasses.replace(engine, loader="import tensorrt as trt\n\n\ndef load(): ...\n")
-
-
-class PretendOldTensorRt(PretendTensorRt):
-    """TensorRT 8.6."""
-
-    version = "tensorrt 8.6.0"
-
-
-class PretendRtx(PretendTensorRt):
-    """TensorRT-RTX."""
-
-    version = "tensorrt_rtx 1.4.0"

@@ -46,19 +46,27 @@ def test_a_winner_holds_if_it_gains_and_never_fails(
     gain: Gain | None, failures: int, holds: bool
 ) -> None:
     before = Gain(1.2, 1.1, 1.3, 5)
-    assert Verification("-a=1", gain, failures, before, agrees=True).holds is holds
+    assert Verification("-a=1", gain, failures, before, agrees=True, rebuilt=True).holds is holds
 
 
-def test_a_winner_still_wins_and_nothing_in_the_study_changes(planted: Planted) -> None:
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_a_winner_still_wins_and_nothing_in_the_study_changes(
+    planted: Planted, rebuild: bool
+) -> None:
     before = content(planted.result.study)
     listener = Recorder()
-    found = verify(planted.result.study, listener, rounds=2)
+    found = verify(planted.result.study, listener, rounds=2, rebuild=rebuild)
     assert found.holds
     assert found.agrees
+    assert found.rebuilt is rebuild
     assert found.route == "-fast=on"
-    assert found.before == planted.result.route_gain
+    gains = (planted.result.engine_gain, planted.result.route_gain)
+    assert found.before == gains[rebuild]
     assert found.gain
     assert found.gain.value == pytest.approx(math.exp(0.2), rel=0.01)
+    assert {event.phase for event in listener.of(RouteMeasured)} == {
+        "rebuild" if rebuild else "shipped file"
+    }
     assert len(listener.of(RouteMeasured)) == 2
     assert content(planted.result.study) == before
 
@@ -71,7 +79,7 @@ def rewrite(planted: Planted, effect: ValueEffect) -> None:
 
 def test_a_gain_that_is_gone_is_said(planted: Planted) -> None:
     rewrite(planted, ValueEffect("fast", "on", log_latency=0.05))
-    found = verify(planted.result.study, Recorder(), rounds=2)
+    found = verify(planted.result.study, Recorder(), rounds=2, rebuild=True)
     assert not found.holds
     assert not found.agrees
     assert found.failures == 0
@@ -79,16 +87,24 @@ def test_a_gain_that_is_gone_is_said(planted: Planted) -> None:
 
 def test_a_route_that_fails_now_is_said(planted: Planted) -> None:
     rewrite(planted, ValueEffect("fast", "on", failure=Failure.BUILD_ERROR))
-    found = verify(planted.result.study, Recorder(), rounds=2)
+    found = verify(planted.result.study, Recorder(), rounds=2, rebuild=True)
     assert found.gain is None
     assert found.failures == 2
     assert not found.holds
     assert not found.agrees
 
 
+def test_the_file_that_ships_needs_no_compiler(planted: Planted) -> None:
+    """A pretended engine runs as it was built, whatever the compiler does today."""
+    rewrite(planted, ValueEffect("fast", "on", failure=Failure.BUILD_ERROR))
+    found = verify(planted.result.study, Recorder(), rounds=2)
+    assert found.holds
+    assert found.agrees
+
+
 def test_a_route_that_breaks_epsilon_now_is_said(planted: Planted) -> None:
     rewrite(planted, ValueEffect("fast", "on", log_latency=-0.2, loss=1.0))
-    found = verify(planted.result.study, Recorder(), rounds=2)
+    found = verify(planted.result.study, Recorder(), rounds=2, rebuild=True)
     assert (found.gain, found.failures) == (None, 2)
 
 
