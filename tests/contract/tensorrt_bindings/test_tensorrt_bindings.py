@@ -7,10 +7,11 @@ The list of what is touched is the one that the backend itself is typed with
 from __future__ import annotations
 
 import ast
+import re
 import typing
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -24,6 +25,7 @@ from smart_tuner.backends.tensorrt.builder_settings import (
     TACTIC_SOURCES,
 )
 from smart_tuner.backends.tensorrt.contract import SURFACES, Surface, members
+from smart_tuner.backends.tensorrt.settings import COMPATIBILITIES
 from tests.contract.tensorrt_bindings.bindings import (
     Looked,
     NotAtHand,
@@ -31,6 +33,7 @@ from tests.contract.tensorrt_bindings.bindings import (
     look_at_wheel,
 )
 from tests.contract.tensorrt_bindings.signatures import Parameter, declared, documented, fits
+from tests.unit.cli.calling import call_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -217,6 +220,43 @@ def test_every_enum_member_that_the_code_names_exists_in_some_version(cache: Pat
     assert [(enum, name) for enum, name in asked if name not in known.get(enum, ())] == []
 
 
+def test_every_text_in_capitals_is_a_member_of_some_enum(cache: Path) -> None:
+    known = set().union(*all_enums(cache).values())
+    texts = {
+        node.value
+        for path in BACKEND.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"[A-Z][A-Z0-9_]{2,}", node.value)
+    }
+    assert len(texts) > 40
+    # A text that ends in an underscore is the beginning of several.
+    unknown = [
+        text
+        for text in sorted(texts - known)
+        if not text.endswith("_") or not any(name.startswith(text) for name in known)
+    ]
+    assert unknown == []
+
+
+def test_every_level_of_compatibility_exists_in_some_version(cache: Path) -> None:
+    levels = {level.upper() for level in COMPATIBILITIES}
+    assert levels == all_enums(cache)["HardwareCompatibilityLevel"]
+
+
+def test_no_protocol_is_left_out_of_what_is_looked_up() -> None:
+    looked_up = {
+        protocol for surface in SURFACES for protocol in (surface.always, *surface.sometimes)
+    }
+    protocols = {
+        thing
+        for thing in vars(api).values()
+        if isinstance(thing, type) and getattr(thing, "_is_protocol", False)
+    }
+    assert protocols - looked_up == {Protocol, api.EnumMember, api.EnumType}
+
+
 def test_every_setting_that_may_be_a_knob_exists_in_some_version(cache: Path) -> None:
     known = all_enums(cache)
     assert FLAGS.keys() | set(PRECISION_FLAGS) <= known["BuilderFlag"]
@@ -239,3 +279,18 @@ def test_build_routes_are_text_to_set_and_text_to_read(bindings: Looked) -> None
     config = bindings.classes["IBuilderConfig"]
     assert config["build_route"]["writable"]
     assert not config["all_build_routes"]["writable"]
+
+
+@pytest.mark.parametrize("version", ["8.6.1", *ROUTES])
+def test_without_a_gpu_the_real_bindings_lead_to_one_sentence_and_a_way_on(
+    version: str, bindings: Looked
+) -> None:
+    folder = str(Path(bindings.library).parent.parent)
+    ended = call_process(
+        *("knobs", "--backend", "tensorrt"), PYTHONPATH=folder, LD_LIBRARY_PATH=folder
+    )
+    assert ended.code == 3
+    (line,) = ended.err.splitlines()
+    assert f"tensorrt {version} cannot be asked for its knobs: it gives no builder" in line
+    assert "takes an NVIDIA GPU and its driver" in line
+    assert "--database tensorrt-2.19.45" in line
