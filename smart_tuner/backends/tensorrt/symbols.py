@@ -39,8 +39,10 @@ def clashing_names(network: api.NetworkDefinition, points: Sequence[Point]) -> f
     for point in points:
         sizes: dict[str, int] = {}
         for name, axis, label in named:
-            if name in point and sizes.setdefault(label, point[name][axis]) != point[name][axis]:
-                clashing.add(label)
+            # A shape of another rank is refused when profiles are settled.
+            for size in point.get(name, ())[axis : axis + 1]:
+                if sizes.setdefault(label, size) != size:
+                    clashing.add(label)
     return frozenset(clashing)
 
 
