@@ -238,11 +238,13 @@ class FakeModule:
         cuda: The GPU.
         plans: Engines by the bytes of their file.
         loaded: Every engine that was loaded.
+        heard: The first logger; the SDK ignores those that come later.
     """
 
     cuda: FakeCuda
     plans: dict[bytes, Plan] = field(default_factory=dict)
     loaded: list[FakeEngine] = field(default_factory=list)
+    heard: Any = None
 
     __version__ = "0.1"
     ILogger = Logger
@@ -253,7 +255,8 @@ class FakeModule:
     TensorLocation = Place
 
     def Runtime(self, logger: Any) -> FakeRuntime:
-        return FakeRuntime(self, logger)
+        self.heard = self.heard or logger
+        return FakeRuntime(self, self.heard)
 
     def init_libnvinfer_plugins(self, _logger: object, _namespace: str) -> bool:
         return True

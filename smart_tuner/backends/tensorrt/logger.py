@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -26,25 +27,26 @@ _NO_DRIVER = re.compile(
 
 
 class BuildLog:
-    """Messages of one build or one loaded engine.
+    """Messages of one build or one loaded engine, and of what else runs while it lives.
+
+    The SDK hears one logger a process for as long as any builder, runtime or refitter lives, and
+    ignores those that come later. So there is one, and it tells every log.
 
     Attributes:
-        native: The SDK's logger object; it must live as long as anything that was made with it.
+        native: The SDK's logger object.
     """
 
     def __init__(self, module: api.Module) -> None:
-        """Derive a logger from the SDK's class."""
+        """Listen to the SDK's one logger."""
         self._lines: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
         self._count = 0
-        self.native = _derive(module.ILogger, self._take)
+        self.native, listeners = _shared(module)
+        listeners.add(self)
 
-    def _take(self, severity: int, text: str) -> None:
-        if severity > _INFO:
-            return
-        line = " ".join(text.split())
+    def take(self, severity: int, line: str) -> None:
+        """Keep a line."""
         self._lines.append((severity, line))
         self._count += 1
-        sys.stderr.write(f"{_LABELS.get(severity, 'error')}: {line}\n")
 
     def find(self, mark: str) -> Iterator[str]:
         """Yield the lines that hold a text, oldest first."""
@@ -82,6 +84,28 @@ def make_log(sdk: Sdk) -> BuildLog:
 
 def _readable(line: str) -> str:
     return _PLACE.sub("", _PREFIX.sub("", line)).strip()
+
+
+_loggers: dict[int, tuple[api.Module, object, weakref.WeakSet[BuildLog]]] = {}
+"""By the module's id: the module, its logger, and who listens."""
+
+
+def _shared(module: api.Module) -> tuple[object, weakref.WeakSet[BuildLog]]:
+    """The one logger of a module, never given up, and who listens to it."""
+    if id(module) not in _loggers:
+        listeners: weakref.WeakSet[BuildLog] = weakref.WeakSet()
+
+        def tell(severity: int, text: str) -> None:
+            if severity > _INFO:
+                return
+            line = " ".join(text.split())
+            for log in tuple(listeners):
+                log.take(severity, line)
+            sys.stderr.write(f"{_LABELS.get(severity, 'error')}: {line}\n")
+
+        _loggers[id(module)] = (module, _derive(module.ILogger, tell), listeners)
+    _, native, listeners = _loggers[id(module)]
+    return native, listeners
 
 
 def _derive(base: type[Any], take: Any) -> object:

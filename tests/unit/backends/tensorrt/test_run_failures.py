@@ -73,6 +73,16 @@ def test_an_engine_that_breaks_at_once_is_not_taken_for_one_without_graphs(gpu: 
         assert runner.decided == {}
 
 
+def test_a_second_engine_has_its_own_reasons(gpu: Bench) -> None:
+    with gpu.open(doubling()) as first:
+        first.infer({"x": ROW})
+        with (
+            gpu.open(doubling()) as second,
+            pytest.raises(RunError, match=r"shape \(2, 4\) does not fit"),
+        ):
+            second.infer({"x": ROW.repeat(2, axis=0)})
+
+
 def test_a_passing_error_is_passing(gpu: Bench) -> None:
     with gpu.open(doubling()) as runner:
         gpu.cuda.fail["cudaMemcpyAsync"] = Status.cudaErrorInvalidValue
