@@ -106,6 +106,34 @@ def write_nonzero(path: Path) -> None:
     )
 
 
+def write_boxes(path: Path) -> None:
+    """Boxes that do not hide each other: how many, only the data say."""
+    save(
+        path,
+        [
+            helper.make_node(
+                "NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["y"]
+            )
+        ],
+        [("boxes", FLOAT, [1, 32, 4]), ("scores", FLOAT, [1, 1, 32])],
+        [("y", INT64, ["count", 3])],
+        {
+            "most": np.array([20]),
+            "overlap": np.array([0.5], np.float32),
+            "least": np.array([0.3], np.float32),
+        },
+    )
+
+
+def boxes(seed: int) -> Arrays:
+    corners = np.random.default_rng(seed).uniform(0, 50, (1, 32, 2)).astype(np.float32)
+    scores = np.random.default_rng(seed + 1).permutation(32).astype(np.float32) / 32
+    return {
+        "boxes": np.concatenate([corners, corners + 20], axis=2),
+        "scores": scores.reshape(1, 1, 32),
+    }
+
+
 def write_cache(path: Path) -> None:
     """A state that the input is added to, and what it adds up to."""
     node = helper.make_node
@@ -152,6 +180,7 @@ NETWORKS = {
             {"x": np.zeros((4, 16), np.float32)},
         ),
     ),
+    "boxes": Network(write_boxes, (boxes(1), boxes(2))),
     "cache": Network(write_cache, ({"x": random((8, 256)), "past": random((8, 256), 1)},)),
     "lookup": Network(write_lookup, ({"x": np.array([0, 99, 5, 5, 7])},)),
     "quotient": Network(
