@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
-from smart_tuner.samplers.route_space import replace
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.space import replace
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from smart_tuner.samplers.route_proposer import Request
-    from smart_tuner.samplers.route_space import Route, RouteSpace
+    from smart_tuner.samplers.route_sampler.proposer import Request
+    from smart_tuner.samplers.route_sampler.space import Route, RouteSpace
 
 
 class EvolutionSampler(RouteProposer):

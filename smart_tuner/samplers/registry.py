@@ -11,9 +11,11 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+from optuna.distributions import CategoricalDistribution
+
 from smart_tuner.errors import UserInputError
-from smart_tuner.samplers.default_centred import DefaultCentredSampler
 from smart_tuner.samplers.evolution import EvolutionSampler
+from smart_tuner.samplers.route_sampler.sampler import RouteSampler
 from smart_tuner.samplers.sweep import FastSampler, MixedSampler
 from smart_tuner.samplers.tpe import DefaultCentredTpeSampler
 from smart_tuner.samplers.uniform import UniformSampler
@@ -29,8 +31,16 @@ ENTRY_POINT_GROUP = "smart_tuner.samplers"
 API_VERSION = 1
 DEFAULT = "default"
 
+
+def _route_sampler(
+    choices: Mapping[str, tuple[str, ...]], defaults: Mapping[str, str], seed: int
+) -> BaseSampler:
+    space = {name: CategoricalDistribution(values) for name, values in choices.items()}
+    return RouteSampler(space, defaults, seed=seed)
+
+
 _OURS: dict[str, Factory] = {
-    DEFAULT: DefaultCentredSampler,
+    DEFAULT: _route_sampler,
     "evolution": EvolutionSampler,
     "fast": FastSampler,
     "mixed": MixedSampler,

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from smart_tuner.errors import SearchExhausted
-from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
-from smart_tuner.samplers.route_space import replace
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.space import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from smart_tuner.samplers.route_proposer import Request
-    from smart_tuner.samplers.route_space import Route, RouteSpace
-    from smart_tuner.samplers.trial_view import TrialView
+    from smart_tuner.samplers.route_sampler.history import TrialView
+    from smart_tuner.samplers.route_sampler.proposer import Request
+    from smart_tuner.samplers.route_sampler.space import Route, RouteSpace
 
 MAX_POSITIVE_KNOBS = 10
 

@@ -11,14 +11,14 @@ from optuna.trial import TrialState
 from typing_extensions import override
 
 from smart_tuner.samplers.evolution import mutate
-from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-    from smart_tuner.samplers.route_proposer import Request
-    from smart_tuner.samplers.route_space import RouteSpace
+    from smart_tuner.samplers.route_sampler.proposer import Request
+    from smart_tuner.samplers.route_sampler.space import RouteSpace
 
 LEARNT = (TrialState.COMPLETE, TrialState.PRUNED)
 STARTUP_TRIALS = 20

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from smart_tuner.samplers.route_proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 
 if TYPE_CHECKING:
-    from smart_tuner.samplers.route_proposer import Request
+    from smart_tuner.samplers.route_sampler.proposer import Request
 
 
 class UniformSampler(RouteProposer):

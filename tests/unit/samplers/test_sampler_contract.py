@@ -6,8 +6,8 @@ import optuna
 import pytest
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase
 
-from smart_tuner.samplers.default_centred import DefaultCentredSampler
 from smart_tuner.samplers.evolution import EvolutionSampler
+from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.samplers.sweep import FastSampler, MixedSampler
 from smart_tuner.samplers.tpe import DefaultCentredTpeSampler
 from smart_tuner.samplers.uniform import UniformSampler
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class TestDefaultCentred(SamplerContract):
+class TestDefault(SamplerContract):
     @pytest.fixture
     def make(self) -> MakeSampler:
-        return DefaultCentredSampler
+        return lambda choices, defaults, seed: make_sampler("default", choices, defaults, seed)
 
 
 class TestTpe(SamplerContract):
@@ -62,4 +62,4 @@ class TestOptunaContract(BasicSamplerTestCase, RelativeSamplerTestCase):
 
     @pytest.fixture
     def sampler(self) -> Callable[[], optuna.samplers.BaseSampler]:
-        return lambda: DefaultCentredSampler(MIDDLE, defaults_of(MIDDLE), 0)
+        return lambda: make_sampler("default", MIDDLE, defaults_of(MIDDLE), 0)

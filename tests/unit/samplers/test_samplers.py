@@ -73,14 +73,13 @@ def test_the_default_beats_the_others_here() -> None:
     assert default > max(gain(search(name, 60)) for name in ("random", "fast", "evolution"))
 
 
-def test_the_default_starts_with_few_flips_and_covers_values_evenly() -> None:
+def test_the_default_starts_around_the_default_route_and_covers_all_values() -> None:
     study = search("default", 80)
     routes = [route_of(trial.params, CHOICES) for trial in study.trials]
-    assert len(routes[1]) <= 4
-    for number, route in enumerate(routes[1:], start=1):
-        assert min(len({*route.settings} ^ {*past.settings}) for past in routes[:number]) <= 8
+    assert not routes[0].settings
+    assert len(routes[1]) <= 20
     reasons = {trial.user_attrs["reason"] for trial in study.trials}
-    assert {"baseline", "screening", "exploiting", "local move"} <= reasons
+    assert {"baseline", "screening", "exploiting"} <= reasons
     tried_values = {pair for route in routes for pair in route.settings}
     assert len(tried_values) >= 58
 

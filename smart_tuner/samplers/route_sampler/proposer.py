@@ -12,9 +12,9 @@ from optuna.samplers import BaseSampler, RandomSampler
 from typing_extensions import override
 
 from smart_tuner.errors import SearchExhausted
-from smart_tuner.samplers.route_space import RouteSpace
-from smart_tuner.samplers.trial_view import view_trials
-from smart_tuner.storages.keys import PROPOSAL
+from smart_tuner.samplers.route_sampler.history import view_trials
+from smart_tuner.samplers.route_sampler.keys import PROPOSAL
+from smart_tuner.samplers.route_sampler.space import RouteSpace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-    from smart_tuner.samplers.route_space import Route
-    from smart_tuner.samplers.trial_view import TrialView
+    from smart_tuner.samplers.route_sampler.history import TrialView
+    from smart_tuner.samplers.route_sampler.space import Choice, Route
 
 SEED_RANGE = 2**63
 
@@ -63,7 +63,7 @@ class RouteProposer(BaseSampler):
     running or queued) is replaced by the nearest one that is not.
 
     Args:
-        choices: Choices by knob name, at least one each, all text.
+        choices: Choices by knob name, at least one each.
         defaults: One of the choices by knob name.
         seed: Any whole number.
 
@@ -72,7 +72,7 @@ class RouteProposer(BaseSampler):
     """
 
     def __init__(
-        self, choices: Mapping[str, Sequence[str]], defaults: Mapping[str, str], seed: int
+        self, choices: Mapping[str, Sequence[Choice]], defaults: Mapping[str, Choice], seed: int
     ) -> None:
         self.space = RouteSpace.of(choices, defaults)
         self.seed = seed % SEED_RANGE

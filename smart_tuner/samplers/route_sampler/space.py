@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+Choice = None | bool | int | float | str
+"""What a knob can be set to: what Optuna can keep."""
+
 Route = tuple[int, ...]
 """Index into a knob's choices, one a knob."""
 
@@ -33,24 +36,27 @@ class RouteSpace:
     """
 
     names: tuple[str, ...]
-    choices: tuple[tuple[str, ...], ...]
+    choices: tuple[tuple[Choice, ...], ...]
     default: Route
     indices_by_name: dict[str, dict[object, int]]
 
     @classmethod
-    def of(cls, choices: Mapping[str, Sequence[str]], defaults: Mapping[str, str]) -> RouteSpace:
+    def of(
+        cls, choices: Mapping[str, Sequence[Choice]], defaults: Mapping[str, Choice]
+    ) -> RouteSpace:
         """Check and take over a space.
 
         Args:
-            choices: Choices by knob name, all of them text.
+            choices: Choices by knob name.
             defaults: One of the choices by knob name.
 
         Raises:
-            UserInputError: A choice is no text or occurs twice, or a default is no choice.
+            UserInputError: Two choices of a knob are equal (as 1 and True are), one is NaN, or a
+                default is no choice.
         """
         for name, values in choices.items():
             _check_choices(name, values)
-            if defaults.get(name) not in values:
+            if name not in defaults or defaults[name] not in values:
                 msg = f"Knob {name}: the default {defaults.get(name)!r} is not among its choices."
                 raise UserInputError(msg)
         indices: dict[str, dict[object, int]] = {
@@ -100,17 +106,20 @@ class RouteSpace:
             params = {**self.decode(self.default), **params}
         # Done for every trial at every ask: two C loops, no Python code a knob.
         values = map(params.__getitem__, self.names)
-        route = tuple(map(dict.get, self.indices_by_name.values(), values))
+        try:
+            route = tuple(map(dict.get, self.indices_by_name.values(), values))
+        except TypeError:  # a value that cannot be hashed, from a space of another kind
+            return None
         return None if None in route else cast("Route", route)
 
-    def decode(self, route: Route) -> dict[str, str]:
+    def decode(self, route: Route) -> dict[str, Choice]:
         """Value by knob name."""
         return {
             name: values[choice]
             for name, values, choice in zip(self.names, self.choices, route, strict=True)
         }
 
-    def changes(self, route: Route) -> dict[str, str]:
+    def changes(self, route: Route) -> dict[str, Choice]:
         """Value by knob name where it is not the default."""
         values = self.decode(route)
         return {
@@ -144,10 +153,10 @@ def replace(route: Route, changes: Mapping[int, int]) -> Route:
     return tuple(changes.get(knob, choice) for knob, choice in enumerate(route))
 
 
-def _check_choices(name: str, values: Sequence[str]) -> None:
-    if not all(isinstance(value, str) for value in values):
-        msg = f"Knob {name}: choices must be text, so that 1 and True cannot be confused."
-        raise UserInputError(msg)
+def _check_choices(name: str, values: Sequence[Choice]) -> None:
     if len(set(values)) != len(values) or not values:
-        msg = f"Knob {name}: choices must be at least one, each given once."
+        msg = f"Knob {name}: choices must be at least one, each given once; 1 equals True and 1.0."
+        raise UserInputError(msg)
+    if any(value != value for value in values):
+        msg = f"Knob {name}: NaN equals nothing, not even itself; use the text 'nan'."
         raise UserInputError(msg)

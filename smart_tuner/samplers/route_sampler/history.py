@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.trial import TrialState
 
-from smart_tuner.storages.keys import MEASURED, PROPOSAL, UNCHANGED
+from smart_tuner.samplers.route_sampler.keys import (
+    ACCURACY,
+    FAILURE_KEYS,
+    MEASURED,
+    PROPOSAL,
+    UNCHANGED,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
     import optuna
     from optuna.trial import FrozenTrial
 
-    from smart_tuner.samplers.route_space import Route, RouteSpace
+    from smart_tuner.samplers.route_sampler.space import Route, RouteSpace
 
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
 PENDING = (TrialState.RUNNING, TrialState.WAITING)
@@ -31,8 +37,9 @@ class TrialView:
     Attributes:
         routes: Route of each finished trial.
         log_ms: ln(milliseconds); NaN without a latency.
-        failed: Not built, not run, not applied or out of time.
+        failed: Not built, not run, not applied, out of time, or told an infinite value.
         violated: Ran, but broke a constraint.
+        constraints: Values of each continuous constraint, by key; NaN where there is none.
         unchanged: The engine is the baseline's.
         pending: Routes that run or wait in the queue.
         known: Routes of all of these.
@@ -42,6 +49,7 @@ class TrialView:
     log_ms: npt.NDArray[np.float64]
     failed: npt.NDArray[np.bool_]
     violated: npt.NDArray[np.bool_]
+    constraints: Mapping[str, npt.NDArray[np.float64]]
     unchanged: npt.NDArray[np.bool_]
     pending: tuple[Route, ...]
     known: frozenset[Route]
@@ -91,14 +99,21 @@ def view_trials(study: optuna.Study, space: RouteSpace, number: int) -> TrialVie
     mine = [(trial, route) for trial, route in read if route is not None]
     ended = [(trial, route) for trial, route in mine if trial.state in ENDED]
     pending = tuple(route for trial, route in mine if trial.state in PENDING)
-    failed = np.array([trial.state is TrialState.PRUNED for trial, _ in ended], dtype=bool)
-    broken = np.array([_is_broken(trial) for trial, _ in ended], dtype=bool)
+    constraints = [trial.constraints for trial, _ in ended]
+    failed = np.array(
+        [_is_failed(trial, c) for (trial, _), c in zip(ended, constraints, strict=True)],
+        dtype=bool,
+    )
+    broken = np.array(
+        [any(value > 0 for value in row.values()) for row in constraints], dtype=bool
+    )
     routes = tuple(route for _, route in ended)
     return TrialView(
         routes=routes,
         log_ms=np.array([_log_ms(trial) for trial, _ in ended], dtype=float),
         failed=failed,
         violated=broken & ~failed,
+        constraints=_continuous(constraints),
         unchanged=np.array([_is_unchanged(trial) for trial, _ in ended], dtype=bool),
         pending=pending,
         known=frozenset(routes + pending),
@@ -116,8 +131,21 @@ def _params(trial: FrozenTrial, space: RouteSpace) -> Mapping[str, object]:
     return {**queued, **trial.params}
 
 
-def _is_broken(trial: FrozenTrial) -> bool:
-    return any(value > 0 for value in trial.constraints.values())
+def _is_failed(trial: FrozenTrial, constraints: Mapping[str, float]) -> bool:
+    if trial.state is TrialState.PRUNED or trial.value is None or not math.isfinite(trial.value):
+        return True
+    return any(constraints.get(key, 0.0) > 0 for key in FAILURE_KEYS)
+
+
+def _continuous(
+    constraints: Sequence[Mapping[str, float]],
+) -> Mapping[str, npt.NDArray[np.float64]]:
+    keys = dict.fromkeys((ACCURACY, *(key for row in constraints for key in row)))
+    return {
+        key: np.array([row.get(key, math.nan) for row in constraints], dtype=float)
+        for key in keys
+        if key not in FAILURE_KEYS
+    }
 
 
 def _is_unchanged(trial: FrozenTrial) -> bool:

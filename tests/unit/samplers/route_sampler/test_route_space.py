@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.samplers.route_space import RouteSpace
+from smart_tuner.samplers.route_sampler.space import RouteSpace
 
 SPACE = RouteSpace.of(
     {"a": ("x", "y"), "b": ("1", "2", "3"), "c": ("z",)}, {"a": "y", "b": "1", "c": "z"}

@@ -1,0 +1,149 @@
+"""The default sampler: learns what each value does and draws whole routes from what it learned."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from typing_extensions import override
+
+from smart_tuner.samplers.route_sampler.allowances import learn_allowances
+from smart_tuner.samplers.route_sampler.climb import Costs, climb
+from smart_tuner.samplers.route_sampler.crashes import learn_crashes
+from smart_tuner.samplers.route_sampler.effects import Prior, fit_effects
+from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
+    from optuna.trial import FrozenTrial
+
+    from smart_tuner.samplers.route_sampler.allowances import Allowances
+    from smart_tuner.samplers.route_sampler.beliefs import Beliefs
+    from smart_tuner.samplers.route_sampler.crashes import Crashes
+    from smart_tuner.samplers.route_sampler.effects import Effects
+    from smart_tuner.samplers.route_sampler.history import TrialView
+    from smart_tuner.samplers.route_sampler.proposer import Request
+    from smart_tuner.samplers.route_sampler.space import Choice, Route
+
+    Flags = npt.NDArray[np.bool_]
+
+DRAWS = 6
+"""How many routes are drawn before one that is known already is passed on."""
+
+
+class RouteSampler(RouteProposer):
+    """Searches categorical parameters around their defaults.
+
+    Every ask reads the study afresh. It learns sparse effects on log latency, which values and
+    pairs of values break routes, and what values use up of accuracy or other constraints; draws
+    one set of effects that agrees with the measurements (Thompson sampling); and changes the best
+    route so far wherever the drawn gain outweighs the risk to break it. Values in routes that
+    left the engine unchanged count as without effect. The proposal is a pure function of the
+    study's finished and pending trials, the seed and the trial number.
+
+    Args:
+        space: Parameters by name. Trials tell values in a unit of time, above zero, the smaller
+            the better; PRUNED is a failure. No two choices of one may be equal, as 1 and True are.
+        defaults: One of the choices by name; the first trial.
+        seed: Any whole number; ``None`` draws one.
+        beliefs: What is held already.
+
+    Raises:
+        UserInputError: The space or the defaults are malformed.
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, CategoricalDistribution],
+        defaults: Mapping[str, Choice],
+        *,
+        seed: int | None = None,
+        beliefs: Beliefs | None = None,
+    ) -> None:
+        choices = {name: distribution.choices for name, distribution in space.items()}
+        super().__init__(choices, defaults, secrets.randbits(32) if seed is None else seed)
+        self._whole_space = dict(space)
+        self._beliefs = beliefs
+        self._columns = np.array(self.space.alternatives, dtype=np.int64).reshape(-1, 2)
+
+    @override
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        return dict(self._whole_space)
+
+    @override
+    def propose(self, request: Request) -> Proposal:
+        learnt = self._learn(request.view)
+        proposal = self._draw(learnt, request.generator)
+        for _ in range(DRAWS):
+            if proposal.route not in request.view.known:
+                break
+            proposal = self._draw(learnt, request.generator)
+        return proposal
+
+    def _draw(self, learnt: _Learnt, generator: np.random.Generator) -> Proposal:
+        """Change the base as one draw of the effects would have it."""
+        effect = np.where(learnt.idle, 0.0, learnt.effects.sample(generator))
+        costs = Costs(self._columns[:, 0], effect, learnt.crashes, learnt.allowances)
+        flags = climb(learnt.base, costs)
+        new = flags & ~learnt.base
+        is_screening = 2 * int((new & learnt.untried).sum()) > int(new.sum())
+        return Proposal(self._route(flags), "screening" if is_screening else "exploiting")
+
+    def _learn(self, view: TrialView) -> _Learnt:
+        space = self.space
+        flags = space.flags(view.routes)
+        log_ratio = view.log_ratio(space.default)
+        idle = np.asarray(flags[view.unchanged].any(axis=0))
+        used = np.isfinite(log_ratio) & ~view.unchanged & ~view.failed
+        table, target = flags[used] & ~idle, log_ratio[used]
+        prior = Prior.cold(flags.shape[1])
+        effects = fit_effects(table, target, prior)
+        if view.pending:
+            # Trials in flight count as measured as expected: what they try is less unknown.
+            table = np.vstack([table, space.flags(view.pending) & ~idle])
+            expected = table[len(target) :] @ effects.mean
+            effects = fit_effects(table, np.concatenate([target, expected]), prior)
+        is_default = np.asarray(~flags.any(axis=1))
+        return _Learnt(
+            effects=effects,
+            crashes=learn_crashes(flags, view.failed),
+            allowances=learn_allowances(flags, view.constraints, is_default),
+            idle=idle,
+            base=space.flags([view.incumbent(space.default)])[0] & ~idle,
+            untried=np.asarray(~flags[~view.failed].any(axis=0)),
+        )
+
+    def _route(self, flags: Flags) -> Route:
+        route = np.array(self.space.default, dtype=np.int64)
+        knobs, choices = self._columns[flags].T
+        route[knobs] = choices
+        return tuple(route.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """What the trials say; flags are of shape (values,).
+
+    Attributes:
+        effects: On log latency.
+        crashes: What breaks.
+        allowances: What uses up accuracy and the like.
+        idle: Values that were part of a route that left the engine unchanged.
+        base: The fastest route so far.
+        untried: Values that no route that worked had.
+    """
+
+    effects: Effects
+    crashes: Crashes
+    allowances: Allowances
+    idle: Flags
+    base: Flags
+    untried: Flags

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smart_tuner.samplers.route_sampler.crashes import Crashes, learn_crashes
+
+
+def crashes(bad: list[set[int]], good: list[set[int]], size: int = 6) -> Crashes:
+    rows = np.zeros((len(good) + len(bad), size), dtype=bool)
+    for row, values in zip(rows, [*good, *bad], strict=True):
+        row[list(values)] = True
+    return learn_crashes(rows, np.arange(len(rows)) >= len(good))
+
+
+def risk(logs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return -np.expm1(-logs)
+
+
+def test_a_failed_group_shares_the_blame() -> None:
+    single = risk(crashes([{0, 1, 2}], []).single)
+    assert 0.3 < single[0] == single[1] == single[2] < 0.4
+    assert max(single[3:]) < 0.15
+
+
+def test_the_only_member_not_cleared_is_the_culprit() -> None:
+    single = risk(crashes([{0, 1, 2}], [{1, 3}, {2}]).single)
+    assert single[0] > 0.8
+    assert max(single[1:4]) < 0.02
+
+
+def test_the_common_member_of_failed_groups_is_the_culprit() -> None:
+    single = risk(crashes([{0, 1, 2}, {0, 3, 4}], []).single)
+    assert single[0] > 0.6
+    assert max(single[1:]) < 0.35
+
+
+def test_a_group_of_cleared_members_blames_a_pair() -> None:
+    learnt = crashes([{1, 2}], [{1, 0}, {2, 3}, {1}, {2}])
+    assert max(risk(learnt.single)[[1, 2]]) < 0.2
+    assert risk(learnt.pair)[1, 2] > 0.7
+    assert risk(learnt.pair)[1, 0] == 0
+    assert 0 < risk(learnt.pair)[1, 3] < 0.05
+
+
+rows = st.lists(st.sets(st.integers(0, 4)), max_size=8)
+
+
+@given(bad=rows, good=rows)
+def test_any_history_gives_probabilities(bad: list[set[int]], good: list[set[int]]) -> None:
+    learnt = crashes(bad, good, size=5)
+    for figures in (risk(learnt.single), risk(learnt.pair)):
+        assert ((figures >= 0) & (figures < 1)).all()
