@@ -1,7 +1,8 @@
-"""What all tests have in common."""
+"""What all tests have in common: processes that start fast, since they start many hundred."""
 
 import os
 
-# Tests start many hundred processes. Where byte code is switched off, each of them would compile
-# the package from its sources first, which is an eighth of a child's start.
+# Where byte code is switched off, each process would compile the package from its sources first.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# The library behind numpy's matrix products starts a thread for each processor, used or not.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

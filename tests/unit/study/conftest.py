@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -6,12 +7,15 @@ from typing import Any
 
 import optuna
 import pytest
+from filelock import FileLock
 
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.study.budget import Budget
+from smart_tuner.study.events import PhaseStarted
 from smart_tuner.study.fresh import FreshBuilder
+from smart_tuner.study.result import read_result
 from smart_tuner.study.tune import tune
 from tests.unit.study.pretend import (
     Answer,
@@ -32,11 +36,18 @@ def _here(
     monkeypatch.chdir(tmp_path)
     # A device lock of one's own: tests in parallel need not wait for each other.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    measure_briefly(monkeypatch)
+
+
+def measure_briefly(patch: pytest.MonkeyPatch) -> None:
+    """Warm up for an instant: pretended latencies are the same from the first one on."""
+    patch.setattr("smart_tuner.measure.blocks.CAP_FACTOR", 0.1)
 
 
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Confirm finalists with as few builds as will do, where their number is not the point."""
+    monkeypatch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
     monkeypatch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
     monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
     monkeypatch.setattr("smart_tuner.study.bare.ROUNDS", 2)
@@ -67,23 +78,35 @@ def make_builder(tmp_path: Path) -> MakeBuilder:
 
 
 @pytest.fixture(scope="session")
-def planted_origin(tmp_path_factory: pytest.TempPathFactory) -> Planted:
-    """One finished study with a winner, made once."""
+def planted_origin(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Planted:
+    """One finished study with a winner, made once for all workers; nothing in it may be changed."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "planted"
+    settings = {"backend": "replay", "metric": "linf", "budget": 60, "trials": 9, "seed": 1}
+    heard = folder / "heard.json"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            folder.mkdir()
+            heard.write_text(json.dumps(make_planted(folder, settings)))
+    return Planted(
+        folder / "model.onnx",
+        read_result(folder / "study" / "result.json"),
+        settings,
+        tuple(json.loads(heard.read_text())),
+    )
+
+
+def make_planted(folder: Path, settings: Mapping[str, Any]) -> list[str]:
+    """Make that study and return the phases that were told."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    folder = tmp_path_factory.mktemp("planted")
     model = write_simulated_model(folder, planted_compiler())
-    settings: dict[str, Any] = {
-        "backend": "replay",
-        "metric": "linf",
-        "budget": 60,
-        "trials": 9,
-        "seed": 1,
-    }
     listener = Recorder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        result = tune(model, study=folder / "study", listener=listener, **settings)
-    return Planted(model, result, settings, listener)
+        patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
+        measure_briefly(patch)
+        tune(model, study=folder / "study", listener=listener, **settings)
+    return [event.phase for event in listener.of(PhaseStarted)]
 
 
 @pytest.fixture
@@ -98,5 +121,5 @@ def planted(planted_origin: Planted, tmp_path: Path) -> Planted:
         folder / planted_origin.model.name,
         dataclasses.replace(planted_origin.result, study=folder / "study"),
         planted_origin.settings,
-        planted_origin.listener,
+        planted_origin.phases,
     )

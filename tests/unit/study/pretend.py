@@ -144,13 +144,13 @@ class Planted:
         model: Its model.
         result: Its verdict; ``result.study`` is the folder.
         settings: What it was called with, the model and the folder left out.
-        listener: What was heard.
+        phases: The phases that were told, in order.
     """
 
     model: Path
     result: TuneResult
     settings: Mapping[str, Any]
-    listener: Recorder
+    phases: tuple[str, ...]
 
     def again(self, listener: Recorder | None = None, **settings: Any) -> TuneResult:
         """The same call, some settings changed."""
