@@ -10,15 +10,32 @@ from __future__ import annotations
 import ctypes
 import uuid as uuids
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from smart_tuner.devices.cuda_calls import CudaCalls, load_runtime
+from smart_tuner.devices.cuda_objects import (
+    DeviceMemory,
+    Event,
+    Graph,
+    PinnedMemory,
+    Stream,
+    make_event,
+)
 from smart_tuner.errors import EnvironmentNotFit
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+__all__ = [
+    "Cuda",
+    "CudaDevice",
+    "DeviceMemory",
+    "Event",
+    "Graph",
+    "PinnedMemory",
+    "Stream",
+    "open_cuda",
+    "visible_devices",
+]
 
 _GRAPH_FLAGS = 0
 
@@ -109,17 +126,18 @@ class Cuda:
     def stream(self) -> Stream:
         """Make a stream that does not wait for the default stream."""
         flags = self.calls.module.cudaStreamNonBlocking
-        return Stream(self, self.calls("making a stream", "cudaStreamCreateWithFlags", flags))
+        return Stream(
+            self.calls, self.calls("making a stream", "cudaStreamCreateWithFlags", flags)
+        )
 
     def event(self) -> Event:
         """Make an event that keeps the time and lets its waiters sleep."""
-        flags = self.calls.module.cudaEventBlockingSync
-        return Event(self, self.calls("making an event", "cudaEventCreateWithFlags", flags))
+        return make_event(self.calls)
 
     def device_memory(self, size: int, what: str) -> DeviceMemory:
         """Allocate ``size`` bytes on the device; ``what`` names them in errors."""
         doing = f"allocating {size} bytes for {what}"
-        return DeviceMemory(self, int(self.calls(doing, "cudaMalloc", max(size, 1))), size)
+        return DeviceMemory(self.calls, int(self.calls(doing, "cudaMalloc", max(size, 1))), size)
 
     def pinned_memory(self, size: int, what: str) -> PinnedMemory:
         """Allocate ``size`` bytes on the host that the device can copy and read by itself."""
@@ -129,7 +147,7 @@ class Cuda:
         seen = int(self.calls(doing, "cudaHostGetDevicePointer", address, 0))
         memory = (ctypes.c_uint8 * size).from_address(address)
         data = np.ctypeslib.as_array(memory) if size else np.empty(0, np.uint8)
-        return PinnedMemory(self, address, size, seen, data)
+        return PinnedMemory(self.calls, address, size, seen, data)
 
     def copy(self, target: int, source: int, size: int, stream: Stream) -> None:
         """Queue a copy between any two addresses."""
@@ -157,8 +175,8 @@ class Cuda:
         try:
             ready = self.calls("making a graph", "cudaGraphInstantiate", recorded, _GRAPH_FLAGS)
         finally:
-            self.release("cudaGraphDestroy", recorded)
-        return Graph(self, ready)
+            self.calls.release("cudaGraphDestroy", recorded)
+        return Graph(self.calls, ready)
 
     def drop_capture(self, stream: Stream) -> None:
         """End a recording that went wrong and forget its errors; the stream is usable again."""
@@ -167,127 +185,6 @@ class Cuda:
             self.calls.module.cudaStreamEndCapture(stream.handle)
             self.calls.module.cudaGetLastError()
             self.calls.check("capturing")
-
-    def release(self, function: str, handle: Any) -> None:
-        """Give something back; in a broken context there is nothing left to give back."""
-        if not self.calls.is_broken:
-            self.calls("cleaning up", function, handle)
-
-
-class Stream:
-    """A queue of work; run in order.
-
-    Attributes:
-        handle: For cuda-python.
-        address: For TensorRT.
-    """
-
-    __slots__ = ("_cuda", "_done", "address", "handle")
-
-    def __init__(self, cuda: Cuda, handle: Any) -> None:
-        self._cuda = cuda
-        self.handle = handle
-        self.address = int(handle)
-        self._done = cuda.event()
-
-    def wait(self) -> None:
-        """Sleep until all that was queued so far is done.
-
-        Raises:
-            RunError: Some of it failed.
-        """
-        self._done.record(self)
-        self._done.wait()
-
-    def close(self) -> None:
-        """Give it back."""
-        self._done.close()
-        self._cuda.release("cudaStreamDestroy", self.handle)
-
-
-class Event:
-    """A moment in a stream."""
-
-    __slots__ = ("_cuda", "handle")
-
-    def __init__(self, cuda: Cuda, handle: Any) -> None:
-        self._cuda = cuda
-        self.handle = handle
-
-    def record(self, stream: Stream) -> None:
-        """Mark the moment when all that was queued so far is done."""
-        self._cuda.calls("running", "cudaEventRecord", self.handle, stream.handle)
-
-    def wait(self) -> None:
-        """Sleep until the moment has come.
-
-        Raises:
-            RunError: What was queued before failed.
-        """
-        self._cuda.calls("running", "cudaEventSynchronize", self.handle)
-
-    def since(self, earlier: Event) -> float:
-        """Milliseconds between two moments that have come, by the device's clock."""
-        elapsed = self._cuda.calls("timing", "cudaEventElapsedTime", earlier.handle, self.handle)
-        return float(elapsed)
-
-    def close(self) -> None:
-        """Give it back."""
-        self._cuda.release("cudaEventDestroy", self.handle)
-
-
-class Graph:
-    """Recorded work that is launched as a whole."""
-
-    __slots__ = ("_cuda", "handle")
-
-    def __init__(self, cuda: Cuda, handle: Any) -> None:
-        self._cuda = cuda
-        self.handle = handle
-
-    def launch(self, stream: Stream) -> None:
-        """Queue all of it."""
-        self._cuda.calls("launching a graph", "cudaGraphLaunch", self.handle, stream.handle)
-
-    def close(self) -> None:
-        """Give it back."""
-        self._cuda.release("cudaGraphExecDestroy", self.handle)
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
-    """Bytes on the device."""
-
-    cuda: Cuda
-    address: int
-    size: int
-
-    def close(self) -> None:
-        """Give them back."""
-        self.cuda.release("cudaFree", self.address)
-
-
-@dataclass(frozen=True, slots=True)
-class PinnedMemory:
-    """Bytes on the host that stay where they are.
-
-    Attributes:
-        cuda: Whose device sees them.
-        address: Where the host sees them.
-        size: How many.
-        device_address: Where the device sees them.
-        data: The bytes; not to be touched once closed.
-    """
-
-    cuda: Cuda
-    address: int
-    size: int
-    device_address: int
-    data: npt.NDArray[np.uint8]
-
-    def close(self) -> None:
-        """Give them back."""
-        self.cuda.release("cudaFreeHost", self.address)
 
 
 def _describe(calls: CudaCalls, index: int) -> CudaDevice:

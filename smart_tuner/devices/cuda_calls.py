@@ -140,9 +140,10 @@ class CudaCalls:
         self(doing, "cudaDeviceSynchronize")
         self(doing, "cudaGetLastError")
 
-    def driver_version(self) -> str:
-        """The CUDA version that the driver supports, e.g. ``12.9``; empty without a driver."""
-        return _version(self("asking for the driver", "cudaDriverGetVersion"))
+    def release(self, function: str, handle: Any) -> None:
+        """Give something back; in a broken context there is nothing left to give back."""
+        if not self._broken:
+            self("cleaning up", function, handle)
 
     def _failure(self, doing: str, status: Any) -> SmartTunerError:
         """The exception for a status; finds out whether the context survived."""
