@@ -83,6 +83,8 @@ def _print(trial: Trial) -> None:
             f"loss of {loss.output}, pair {loss.pair}: {loss.loss:.3g} ({loss.metric}), "
             f"allowed {loss.epsilon:g}"
         )
+    for use in trial.limits:
+        print(f"limit: {use}")
     if trial.unchanged:
         print("gain: 1.000x, the engine is the default's")
     for item in trial.comparisons:

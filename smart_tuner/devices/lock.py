@@ -24,6 +24,7 @@ _PATIENCE_SECONDS = 2.0
 def device_lock(
     device: str,
     *,
+    label: str = "",
     on_wait: Callable[[str], None] | None = None,
     patience_seconds: float = _PATIENCE_SECONDS,
 ) -> Iterator[None]:
@@ -34,6 +35,7 @@ def device_lock(
 
     Args:
         device: Name of the device, any text.
+        label: What people call it, if that is another name.
         on_wait: Called once with one line that names the holder, if the lock takes long.
         patience_seconds: How long is "long".
 
@@ -46,7 +48,7 @@ def device_lock(
         lock.acquire(timeout=patience_seconds)
     except Timeout:
         if on_wait is not None:
-            on_wait(f"Waiting for {device}: {_holder(path)} is measuring on it.")
+            on_wait(f"Waiting for {label or device}: {_holder(path)} is measuring on it.")
         lock.acquire()
     try:
         _holder_file(path).write_text(str(os.getpid()), encoding="utf-8")

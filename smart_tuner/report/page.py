@@ -23,6 +23,7 @@ from smart_tuner.study.settings import command_line
 from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.limits import LimitUse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,6 +45,7 @@ class Material:
         platform: ``platform.json``.
         result: The verdict.
         losses: Accuracy losses of the winner, as its manifest lists them; empty without one.
+        limits: Its figures against further limits, likewise.
         records: Finished trials.
         baseline_ms: The study's frozen baseline latency.
     """
@@ -54,6 +56,7 @@ class Material:
     losses: tuple[Mapping[str, Any], ...]
     records: tuple[TrialRecord, ...]
     baseline_ms: float
+    limits: tuple[Mapping[str, Any], ...] = ()
 
 
 def write_report(root: Path) -> None:
@@ -67,11 +70,13 @@ def write_report(root: Path) -> None:
     result = read_result(folder.result_file)
     study = open_study(folder.journal, STUDY_NAME, None, create=False)
     ships = result.verdict is Verdict.WINNER
+    manifest = read_manifest(folder.winner) if ships else {}
     material = Material(
         document=folder.read_settings(),
         platform=json.loads(folder.platform_file.read_text(encoding="utf-8")),
         result=result,
-        losses=tuple(read_manifest(folder.winner)["losses"]) if ships else (),
+        losses=tuple(manifest.get("losses", ())),
+        limits=tuple(manifest.get("limits", ())),
         records=finished_trials(study),
         baseline_ms=float(study.user_attrs[BASELINE_MS]),
     )
@@ -92,6 +97,7 @@ def page(material: Material) -> Iterator[str]:
     yield ""
     yield from _gains(material.result)
     yield from _accuracy(material.losses)
+    yield from _limits(material.limits)
     yield from _setting(material)
     yield from _trials(material)
     yield from _failures(material.records)
@@ -149,6 +155,13 @@ def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         ),
     )
     yield ""
+
+
+def _limits(limits: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    uses = [LimitUse(str(row["name"]), row["figure"], row["limit"]) for row in limits]
+    if uses:
+        yield from (f"- the winner: {plain(use)}" for use in uses)
+        yield ""
 
 
 def _setting(material: Material) -> Iterator[str]:

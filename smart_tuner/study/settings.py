@@ -92,7 +92,8 @@ class StudySettings(BaseModel):
     atol: float = Field(1e-4, ge=0, description="Absolute tolerance of l0.")
     reference: Literal["unoptimized", "baseline"] = Field(
         "unoptimized",
-        description="Who makes reference outputs that you do not give: unoptimized or baseline.",
+        description="Who makes reference outputs that you do not give: unoptimized (another "
+        "compiler, where the backend names one) or baseline.",
     )
     shapes: Texts = Field((), description="Input shapes, as NAME:1x3x224x224.")
     inputs: Texts = Field(

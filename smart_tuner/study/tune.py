@@ -9,6 +9,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import EnvironmentNotFit, TrialError, UserInputError
+from smart_tuner.measure.goal import Goal
 from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study, prepare_journal
@@ -162,6 +163,7 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         max_regression=settings.max_regression,
         spent_seconds=budget.spent,
         notes=(*session.notes, *sharing_note(search.study)),
+        measured="" if session.plan.goal == Goal() else session.plan.goal.words,
     )
     return _publish(session, search, decide(evidence), budget, confirmed)
 

@@ -34,6 +34,7 @@ class Evidence:
         max_regression: The largest slow-down at one workload point.
         spent_seconds: Wall-clock seconds of all sessions.
         notes: What the user should hear.
+        measured: What the gain is one of, where that is not the median end-to-end latency.
     """
 
     study: Path
@@ -46,6 +47,7 @@ class Evidence:
     max_regression: float
     spent_seconds: float
     notes: tuple[str, ...] = ()
+    measured: str = ""
 
 
 def decide(evidence: Evidence) -> TuneResult:
@@ -75,7 +77,8 @@ def decide(evidence: Evidence) -> TuneResult:
         notes=evidence.notes,
     )
     sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
-    return replace(result, sentence=sentence + _disturbance(confirmed))
+    about = f" Measured: {evidence.measured}." if evidence.measured and confirmed else ""
+    return replace(result, sentence=sentence + about + _disturbance(confirmed))
 
 
 def _won(result: TuneResult, confirmed: Confirmed) -> str:

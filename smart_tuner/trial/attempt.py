@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from smart_tuner.devices.lock import device_lock
 from smart_tuner.errors import EnvironmentNotFit, ModelError, RunError, TrialError, UserInputError
 from smart_tuner.measure.stop_rule import LEAST_PAIRS
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
@@ -23,7 +22,7 @@ from smart_tuner.trial.verdict import (
     outcome_of_error,
     outcome_of_losses,
 )
-from smart_tuner.trial.watch import lock_key
+from smart_tuner.trial.watch import measuring_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -163,8 +162,7 @@ class Attempt:
 
     def _measure(self, arm: RemoteArm) -> None:
         started = time.perf_counter()
-        device = lock_key(self._baseline.platform)
-        with device_lock(device, on_wait=self._options.on_wait):
+        with measuring_lock(self._baseline.platform, self._options.on_wait):
             waited = time.perf_counter() - started
             arm.postpone_deadline(waited)
             self._progress.seconds["wait"] = waited

@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smart_tuner.devices.lock import device_lock
 from smart_tuner.errors import ModelError, TrialError
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.arm import PointArm, timed_pair
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.trial.verdict import describe, outcome_of
-from smart_tuner.trial.watch import lock_key
+from smart_tuner.trial.watch import measuring_lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +67,7 @@ def check_baseline(
         with baseline.load_beside() as second:
             notes = repeatability(baseline, second, workload)
             if outcome is TrialOutcome.FEASIBLE:
-                with device_lock(lock_key(baseline.platform), on_wait=options.on_wait):
+                with measuring_lock(baseline.platform, options.on_wait):
                     comparisons = tuple(
                         _against(baseline, second, point, rule) for point in workload.points
                     )

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.devices.cpu import LoadMeter
 from smart_tuner.devices.gpu import GpuMeter, read_gpu
+from smart_tuner.devices.lock import device_lock
 from smart_tuner.measure.compare import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from smart_tuner.devices.gpu import GpuReading, GpuState
     from smart_tuner.engine.platform import Platform
@@ -33,9 +35,17 @@ _LOOK_SECONDS = 0.5
 _NOTABLE_LOAD = 0.25
 
 
-def lock_key(platform: Platform) -> str:
-    """Return the name of the device that measurements on it are serialised by."""
-    return platform.details.get(UUID) or platform.device
+def measuring_lock(
+    platform: Platform, on_wait: Callable[[str], None] | None = None
+) -> AbstractContextManager[None]:
+    """Hold the device alone, over all studies of a user; the very GPU where it has an id.
+
+    Args:
+        platform: Names the device.
+        on_wait: Gets one line when another study holds it.
+    """
+    key = platform.details.get(UUID) or platform.device
+    return device_lock(key, label=platform.device, on_wait=on_wait)
 
 
 class Watch:

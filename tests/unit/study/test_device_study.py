@@ -62,7 +62,10 @@ def test_timings_are_shared_where_that_changes_nothing_and_the_winners_ship(mode
     assert manifest["limits"] == [{"name": "engine_size", "figure": 1000, "limit": 5000}]
     write_report(result.study)
     report = (result.study / "report.md").read_text()
-    for words in ("engine size up to 4.883 KiB", "over limit", "launch graph", "median end-to"):
+    for words in (
+        *("engine size up to 4.883 KiB", "over limit", "launch graph", "median end-to"),
+        "the winner: engine size 1000 B is within --max-engine-size 4.883 KiB",
+    ):
         assert words in report
     with pytest.raises(StudyMismatch, match="limit engine_size"):
         start(model, only=("tactic", "big"), trials=3)

@@ -1,14 +1,17 @@
 import os
 import time
+from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from smart_tuner.devices.gpu import GpuState
+from smart_tuner.devices.lock import lock_path
 from smart_tuner.engine.platform import Platform
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.read import read_comparison
-from smart_tuner.trial.watch import Watch, lock_key
+from smart_tuner.trial.watch import Watch, measuring_lock
 
 UUID = "GPU-1"
 GPU = Platform("H200", "driver", "c 1", "c 1", {"uuid": UUID})
@@ -78,6 +81,10 @@ def test_measuring_does_not_wait_for_ever_and_not_twice_for_the_same() -> None:
     assert asked == [UUID]
 
 
-def test_a_device_is_locked_by_the_very_gpu_where_it_has_a_name() -> None:
-    assert lock_key(GPU) == UUID
-    assert lock_key(CPU) == "processor"
+def test_a_device_is_locked_by_the_very_gpu_where_it_has_an_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    for platform, key in ((GPU, UUID), (CPU, "processor")):
+        with measuring_lock(platform), pytest.raises(Timeout):
+            FileLock(lock_path(key), timeout=0).acquire()
