@@ -113,7 +113,9 @@ def test_a_route_knob_is_not_applied_where_there_are_no_routes(tmp_path: Path) -
 def test_a_plugin_that_is_none_is_named(tmp_path: Path) -> None:
     model, library = small_model(tmp_path / "m.onnx", *FIXED), tmp_path / "plugin.so"
     library.write_bytes(b"no library")
-    with pytest.raises(EnvironmentNotFit, match=r"plugin .*plugin\.so does not load into"):
+    with pytest.raises(
+        EnvironmentNotFit, match=r"plugin .*\.so does not load into .*: .*plugin\.so"
+    ):
         build(small_request(model, {"plugins": str(library)}), tmp_path)
 
 

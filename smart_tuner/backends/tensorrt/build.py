@@ -104,8 +104,8 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
     if not settings.compute_capability:
         # Without a GPU no builder starts, and says less clearly why.
         find_gpu(sdk)
-    digests = load_plugins(sdk, settings.plugins, log)
     builder, config = make_builder(sdk, log)
+    digests = load_plugins(sdk, settings.plugins, log)
     check_base(sdk, config, (name for name in rest if not is_builder_knob(name)))
     route = _apply_knobs(sdk, config, knobs, log)
     apply_pass_through(sdk, config, settings)

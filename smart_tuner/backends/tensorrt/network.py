@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt import api
@@ -65,12 +67,15 @@ def parse_model(
     strong = api.member(flags, "STRONGLY_TYPED")
     explicit = api.member(flags, "EXPLICIT_BATCH")
     wanted = [explicit] if weak_types or strong is None else [strong, explicit]
-    network = builder.create_network(sum(1 << int(flag) for flag in wanted if flag is not None))
+    bits = reduce(or_, (1 << int(flag) for flag in wanted if flag is not None), 0)
+    network = builder.create_network(bits)
     parser = sdk.module.OnnxParser(network, log.native)
     since = log.position
     if not parser.parse_from_file(str(model)):
         raise BuildError(_refusal(sdk, parser, log, model, since))
-    return Parsed(network, parser, is_strongly_typed=strong is not None and not weak_types)
+    # A version without either flag knows no other kind.
+    is_strong = not weak_types and (strong is not None or explicit is None)
+    return Parsed(network, parser, is_strongly_typed=is_strong)
 
 
 def set_formats(sdk: Sdk, parsed: Parsed, settings: BuildSettings) -> None:

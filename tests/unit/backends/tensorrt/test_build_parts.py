@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -122,6 +123,15 @@ def test_warnings_count_where_nothing_worse_was_said_and_older_lines_can_be_left
     _say(log, 4, "chatter")
     assert log.complaints(since) == ()
     assert log.reason(since) == "a warning"
+
+
+def test_a_later_log_hears_what_goes_to_the_first_logger_of_the_process(sdk: Sdk) -> None:
+    first = make_log(sdk).native
+    second = make_log(sdk)
+    gc.collect()
+    first.log(1, "said to whoever came first")  # type: ignore[attr-defined]  # the SDK's class
+
+    assert second.reason() == "said to whoever came first"
 
 
 def _say(log: Any, severity: int, text: str) -> None:
