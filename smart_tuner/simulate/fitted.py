@@ -160,18 +160,24 @@ def _fit(
     table = np.array([[float(item in t.route.settings) for item in names] for t in trials])
     target = np.array([math.log((t.latency_ms or baseline) / baseline) for t in trials])
     chosen: list[int] = []
-    while True:
-        estimates = _least_squares(table[:, chosen], target)
-        residual = target - table[:, chosen] @ estimates
-        spread = max(LEAST_SPREAD, NORMAL_MAD * float(np.median(np.abs(residual))))
-        scores = np.abs(table.T @ residual) / (spread * np.sqrt(table.sum(axis=0)))
-        scores[chosen] = 0.0
+    while len(chosen) < len(trials) // 3:
+        scores = _partial_t(table, target, chosen)
         best = int(scores.argmax())
-        if scores[best] < SIGNIFICANT or len(chosen) >= len(trials) // 3:
-            found = {names[c]: float(e) for c, e in zip(chosen, estimates, strict=True)}
-            return found, spread
+        if scores[best] < SIGNIFICANT:
+            break
         chosen.append(best)
+    estimates = np.linalg.lstsq(table[:, chosen], target, rcond=None)[0]
+    residual = target - table[:, chosen] @ estimates
+    found = {names[column]: float(e) for column, e in zip(chosen, estimates, strict=True)}
+    return found, NORMAL_MAD * float(np.median(np.abs(residual)))
 
 
-def _least_squares(table: Figures, target: Figures) -> Figures:
-    return np.asarray(np.linalg.lstsq(table, target, rcond=None)[0])
+def _partial_t(table: Figures, target: Figures, chosen: list[int]) -> Figures:
+    """|t| of each column, were it added to those that are chosen."""
+    basis = np.linalg.qr(table[:, chosen])[0]
+    rest = table - basis @ (basis.T @ table)
+    residual = target - basis @ (basis.T @ target)
+    size = (rest**2).sum(axis=0)
+    explained = np.where(size > 1e-9, (rest.T @ residual) ** 2 / np.maximum(size, 1e-9), 0.0)
+    left = np.maximum((residual**2).sum() - explained, 1e-12)
+    return np.asarray(np.sqrt(explained / left * (len(target) - len(chosen) - 1)))

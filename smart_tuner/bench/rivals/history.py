@@ -6,12 +6,15 @@ broke epsilon costs twice what the default route takes.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.distributions import CategoricalDistribution
+from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 from typing_extensions import override
@@ -19,7 +22,7 @@ from typing_extensions import override
 from smart_tuner.storages.keys import MEASURED, UNCHANGED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import optuna
     from optuna.distributions import BaseDistribution
@@ -34,6 +37,15 @@ FAILURE_COST = math.log(2)
 STARTUP_TRIALS = 20
 STARTUP_FLIPS = 3
 _ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+@contextlib.contextmanager
+def unchanging() -> Iterator[None]:
+    """Silence what a package says about its own future: here it is used as it is today."""
+    with warnings.catch_warnings():
+        for kind in (DeprecationWarning, FutureWarning, ExperimentalWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
 
 
 @dataclass(frozen=True, slots=True)

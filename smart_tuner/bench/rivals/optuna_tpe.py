@@ -6,13 +6,13 @@ known (``enqueue_trial``). Failures reach the sampler as constraint violations.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import TPESampler
 from typing_extensions import override
+
+from smart_tuner.bench.rivals.history import unchanging
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,18 +71,10 @@ class CentredTpe(TPESampler):
 
 def centred(choices: Choices, seed: int) -> CentredTpe:
     """Multivariate TPE around the default."""
-    with _quietly():
+    with unchanging():
         return CentredTpe(choices, seed)
 
 
 def _tpe(seed: int, *, multivariate: bool) -> TPESampler:
-    with _quietly():
+    with unchanging():
         return TPESampler(multivariate=multivariate, seed=seed)
-
-
-def _quietly() -> warnings.catch_warnings[None]:
-    """Options of TPE are called experimental or on their way out; the version is pinned."""
-    caught = warnings.catch_warnings()
-    warnings.simplefilter("ignore", ExperimentalWarning)
-    warnings.simplefilter("ignore", FutureWarning)
-    return caught

@@ -8,7 +8,9 @@ would break here.
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 from typing_extensions import override
 
-from smart_tuner.bench.rivals.history import STARTUP_TRIALS, AskTellSampler
+from smart_tuner.bench.rivals.history import STARTUP_TRIALS, AskTellSampler, unchanging
 
 if TYPE_CHECKING:
     from smart_tuner.bench.rivals.history import Choices, Told, Values
@@ -36,35 +38,38 @@ class SmacSampler(AskTellSampler):
             Categorical(key, [*map(str, range(len(self.choices[name])))], default="0")
             for key, name in self._names.items()
         )
-        self._folder = tempfile.TemporaryDirectory(prefix="smart-tuner-smac-")
+        folder = Path(tempfile.mkdtemp(prefix="smart-tuner-smac-"))  # it insists on one
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         scenario = Scenario(
             self._space,
             deterministic=True,
             n_trials=MOST_TRIALS,
             seed=seed % 2**31,
-            output_directory=Path(self._folder.name),
+            output_directory=folder,
         )
         starts = [self._configuration(self.near_default()) for _ in range(STARTUP_TRIALS)]
         facade = HyperparameterOptimizationFacade
-        self._smac = facade(
-            scenario,
-            _never_called,
-            initial_design=facade.get_initial_design(
-                scenario, n_configs=0, additional_configs=starts
-            ),
-            logging_level=False,
-            overwrite=True,
-        )
+        design = facade.get_initial_design(scenario, n_configs=0, additional_configs=starts)
+        with unchanging():
+            self._smac = facade(
+                scenario,
+                _never_called,
+                initial_design=design,
+                logging_level=False,
+                overwrite=True,
+            )
 
     @override
     def tell(self, told: Told) -> None:
         status = StatusType.SUCCESS if told.is_feasible else StatusType.CRASHED
         info = TrialInfo(self._configuration(told.values), seed=0)
-        self._smac.tell(info, TrialValue(cost=math.exp(told.cost), status=status), save=False)
+        with unchanging():
+            self._smac.tell(info, TrialValue(cost=math.exp(told.cost), status=status), save=False)
 
     @override
     def ask(self) -> Values:
-        configuration = self._smac.ask().config
+        with unchanging():
+            configuration = self._smac.ask().config
         return {
             name: self.choices[name][int(configuration[key])] for key, name in self._names.items()
         }

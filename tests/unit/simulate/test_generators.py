@@ -121,6 +121,24 @@ def test_there_is_usually_something_to_gain(name: str) -> None:
     assert max(gains) < 5
 
 
+def test_on_lossy_the_fastest_values_cost_more_than_there_is() -> None:
+    over = 0
+    for seed in range(8):
+        compiler = make_compiler("lossy", seed=seed)
+        effects = [effect for effect in compiler.effects if effect.log_latency <= -0.01]
+        fastest = {effect.knob: effect.value for effect in effects}
+        over += compiler.loss(fastest) > compiler.epsilon
+    assert over >= 6
+
+
+def test_noise_differs_by_generator() -> None:
+    noises = {name: make_compiler(name, seed=1, knob_count=10).noise for name in generator_names()}
+    assert noises["steady"].build == 0
+    assert noises["unsteady"].build > 2 * noises["sparse"].build
+    assert noises["drifting"].drift > 0
+    assert noises["host"].measurement > 5 * noises["sparse"].measurement
+
+
 def test_names_are_those_of_tensorrt() -> None:
     real = {knob.name: knob for knob in bundled_database()}
     compiler = make_compiler("sparse", seed=0)
