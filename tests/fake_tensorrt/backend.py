@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from smart_tuner.engine.backend import Tensors
     from smart_tuner.engine.build import BuildRequest, Engine
 
+MISTIMED = 1.05
+"""How much slower an engine is whose kernels were chosen by another route's timings."""
+
 GPU = CudaDevice(0, "Fake GPU", "GPU-fake", "0000:00:00.0", "90", 50 << 20, 80 << 30)
 
 
@@ -70,6 +73,7 @@ class FakeRunner:
         plan: dict[str, Any] = loaded.plan  # type: ignore[attr-defined]  # a fake engine has one
         self._compiler = current_scenario().compiler
         self._values = dict(plan["effects"])
+        self._factor = MISTIMED if plan["is_mistimed"] else 1.0
         self._session = ReferenceEvaluator(onnx.load(plan["model"]))
         self._rng = np.random.default_rng()
         self._left: Tensors = {}
@@ -102,7 +106,8 @@ class FakeRunner:
         """Draw latencies."""
         if not self._left:
             raise RunError("infer was never called")
-        return tuple(self._compiler.sample(self._values, 1, iterations, self._rng).tolist())
+        samples = self._compiler.sample(self._values, 1, iterations, self._rng)
+        return tuple((samples * self._factor).tolist())
 
     def outputs(self) -> Tensors:
         """What the last run left."""

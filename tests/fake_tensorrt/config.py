@@ -18,19 +18,22 @@ class TimingCache:
     """Timings that one version wrote."""
 
     def __init__(self, data: bytes, version: str) -> None:
-        self.is_own = not data or data.startswith(f"{version}\n".encode())
-        self._lines = data.decode().splitlines()[1:] if self.is_own else []
+        lines = data.decode(errors="replace").splitlines()
+        self.is_own = not lines or lines[0] == version
+        pairs = (line.partition("\t") for line in lines[1:] if self.is_own)
+        self._timings = {key: route for key, _, route in pairs}
         self._version = version
 
     def serialize(self) -> Memory:
-        return Memory("\n".join((self._version, *self._lines)).encode())
+        lines = (f"{key}\t{route}" for key, route in self._timings.items())
+        return Memory("\n".join((self._version, *lines)).encode())
 
-    def note(self, line: str) -> None:
-        if line not in self._lines:
-            self._lines.append(line)
+    def look_up(self, key: str, route: str) -> str:
+        """The route whose timing stands under a key; this one's if there was none."""
+        return self._timings.setdefault(key, route)
 
     def queryKeys(self) -> list[object]:  # noqa: N802
-        return list(self._lines)
+        return list(self._timings)
 
 
 class Config:

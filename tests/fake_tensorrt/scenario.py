@@ -41,6 +41,8 @@ class Scenario:
         overridden: Words ``-knob=value`` that read back with the knob's default.
         confirms: Whether a build names its route in the log.
         has_precision_flags: Whether types may be changed by flags, as before version 11.
+        timings_leak: Whether timings are kept under keys that do not tell routes apart, so that a
+            route that starts from another's timings gets a worse engine.
         asks_to_die: Whether making a configuration aborts the process.
     """
 
@@ -51,6 +53,7 @@ class Scenario:
     overridden: tuple[str, ...] = ()
     confirms: bool = True
     has_precision_flags: bool = False
+    timings_leak: bool = False
     asks_to_die: bool = False
 
     @property

@@ -84,17 +84,26 @@ class Builder:
         if failure is Failure.BUILD_ERROR or not self._report(config):
             self._logger.log(Severity.ERROR, "Error Code 10: Internal Error (no implementation)")
             return None
-        cache = config.get_timing_cache()
-        if cache is not None:
-            cache.note(f"key {' '.join(network.operators)}")
         plan = {
             "magic": MAGIC,
             "version": self._scenario.version,
             "model": str(network.model),
             "effects": compiler.settings_in_effect(values),
+            "is_mistimed": self._is_mistimed(network, config),
             "profiles": [profile.shapes for profile in config.profiles],
         }
         return Memory(json.dumps(plan, sort_keys=True).encode())
+
+    def _is_mistimed(self, network: Network, config: Config) -> bool:
+        """Take kernels' timings from the cache; returns whether they were another route's."""
+        cache = config.get_timing_cache()
+        if cache is None:
+            return False
+        route = config.build_route if isinstance(config, RoutedConfig) else ""
+        key = " ".join(network.operators)
+        return (
+            cache.look_up(key if self._scenario.timings_leak else f"{key} {route}", route) != route
+        )
 
     def _values(self, config: Config) -> dict[str, str]:
         """Route and builder settings that differ from a fresh configuration's."""

@@ -190,6 +190,25 @@ def test_a_build_starts_from_a_copy_of_a_timing_cache_and_leaves_it_alone(
     assert seeded.notes == ()
 
 
+@pytest.mark.parametrize("leaks", [False, True])
+def test_the_keys_of_a_timing_cache_tell_whether_routes_share_timings(
+    install: Install, model: Path, tmp_path: Path, leaks: bool
+) -> None:
+    backend = install(Scenario(timings_leak=leaks))
+    first = build(backend, model, tmp_path)
+    assert first.timing_cache is not None
+    workdir = tmp_path / "seeded"
+    workdir.mkdir()
+    route = BuildRoute((("copy_ppg", "off"),))
+    seeded = backend.build(BuildRequest(model, route, timing_cache=first.timing_cache), workdir)
+    assert seeded.timing_cache is not None
+    before = backend.timing_cache_keys(first.timing_cache)
+    after = backend.timing_cache_keys(seeded.timing_cache)
+    assert before is not None
+    assert after is not None
+    assert len(after - before) == (0 if leaks else 1)
+
+
 def test_a_timing_cache_of_another_version_is_kept_aside_and_said(
     install: Install, model: Path, tmp_path: Path
 ) -> None:

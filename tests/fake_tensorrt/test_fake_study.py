@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from smart_tuner.simulate.generators import make_compiler
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
+from smart_tuner.study.events import Note
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.result import Verdict
 from smart_tuner.study.tune import STUDY_NAME, tune
@@ -46,6 +48,9 @@ SCENARIO = Scenario(
 )
 
 
+SETTINGS = {"backend": BACKEND, "sampler": "fast", "metric": "linf", "budget": 300, "seed": 1}
+
+
 @dataclasses.dataclass(frozen=True)
 class Study:
     """A finished study."""
@@ -54,6 +59,11 @@ class Study:
     settings: Mapping[str, Any]
     result: TuneResult
     listener: Recorder
+
+    @property
+    def said(self) -> list[str]:
+        """What a user was told."""
+        return [event.text for event in self.listener.of(Note)]
 
     @property
     def records(self) -> dict[str, TrialRecord]:
@@ -77,14 +87,7 @@ def pretended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def study(pretended: Path) -> Study:
     model = pretended / "model.onnx"
-    settings = {
-        "backend": BACKEND,
-        "sampler": "fast",
-        "metric": "linf",
-        "budget": 300,
-        "trials": 9,
-        "seed": 1,
-    }
+    settings = {**SETTINGS, "trials": 9}
     listener = Recorder()
     result = tune(model, study=pretended / "study", listener=listener, **settings)
     return Study(model, settings, result, listener)
@@ -96,7 +99,7 @@ def test_the_planted_gain_is_found_among_all_knobs_and_proven(study: Study) -> N
     assert result.route == "-conv_use_long_w:reshapes=on"
     assert result.gain == pytest.approx(math.exp(0.2), rel=0.01)
     assert sum(result.trials.values()) == 9
-    notes = [event.text for event in study.listener.events if hasattr(event, "text")]
+    notes = study.said
     # 209 of the list and 14 of the builder; not searched are 6 to ask for, 4 open, 2 idle ones.
     assert any(note.startswith("211 of 223 knobs are searched") for note in notes), notes
 
@@ -136,6 +139,30 @@ def test_the_plan_ships_with_the_timings_that_it_was_built_with(study: Study) ->
     plan = json.loads((winner / "engine.plan").read_bytes())
     assert plan["effects"] == [["conv_use_long_w:reshapes", "on"]]
     assert (winner / "timing.cache").read_text().startswith(SCENARIO.version)
+
+
+def test_that_timings_may_be_shared_was_found_out_once(study: Study) -> None:
+    said = [text for text in study.said if "timing cache" in text]
+    assert len(said) == 1
+    assert said[0].startswith("Trials share the baseline's timing cache: ")
+
+
+def test_timings_that_leak_between_routes_are_not_shared(
+    pretended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaking = dataclasses.replace(SCENARIO, timings_leak=True)
+    monkeypatch.setenv(VARIABLE, str(leaking.write(pretended / "leaking.json")))
+    listener = Recorder()
+    tune(
+        pretended / "model.onnx",
+        study=pretended / "leaking",
+        listener=listener,
+        **{**SETTINGS, "trials": 2, "only": ("conv_use_long_w:reshapes",), "min_gain": 2.0},
+    )
+    notes = [event.text for event in listener.of(Note)]
+    (said,) = (note for note in notes if "timing cache" in note)
+    assert "no longer shared" in said
+    assert re.search(r"its engine is [45]\.\d % slower with it", said)
 
 
 def again(study: Study, folder: Path, scenario: Scenario, **changed: Any) -> TuneResult:
