@@ -61,6 +61,7 @@ class Plan:
         is_capturable: Whether it can be recorded.
         context_bytes: Device memory of a context.
         breaks: Called instead of computing.
+        streamable: Bytes of weights that may stay on the host; None in an older version.
     """
 
     inputs: tuple[Port, ...]
@@ -72,6 +73,7 @@ class Plan:
     is_capturable: bool = True
     context_bytes: int = 1024
     breaks: Callable[[], None] | None = None
+    streamable: int | None = None
     runs: int = 0
 
 
@@ -174,6 +176,10 @@ class FakeEngine:
         self.ran = True
         self.refittable = False
         self.num_layers = 1
+        size = plan.streamable
+        if size is not None:
+            self.streamable_weights_size = self.weight_streaming_budget_v2 = size
+            self.get_weight_streaming_automatic_budget = lambda: size // 2
 
     def say(self, text: str) -> None:
         self._logger.log(1, text)

@@ -214,6 +214,35 @@ def test_wrong_settings_are_refused(gpu: Bench, base: dict[str, str]) -> None:
         gpu.open(doubling(), **base)
 
 
+@pytest.mark.parametrize(
+    ("budget", "bytes_on_the_gpu"), [("off", 100), ("auto", 50), ("30", 30), ("500", 100)]
+)
+def test_weights_stay_on_the_host_as_the_budget_says(
+    gpu: Bench, budget: str, bytes_on_the_gpu: int
+) -> None:
+    with gpu.open(doubling(streamable=100), weight_streaming_budget=budget):
+        assert gpu.module.loaded[-1].weight_streaming_budget_v2 == bytes_on_the_gpu
+
+
+def test_a_version_that_cannot_stream_weights_says_so(gpu: Bench) -> None:
+    with pytest.raises(RunError, match="cannot stream weights"):
+        gpu.open(doubling(), weight_streaming_budget="30")
+
+
+@pytest.mark.parametrize("io", ["host", "device"])
+def test_what_the_engine_reads_on_the_host_stays_there(gpu: Bench, io: str) -> None:
+    plan = doubling(
+        inputs=(Port("x", (1, 4)), Port("n", (1,), "INT32", "HOST")),
+        compute=lambda arrays: {"y": arrays["x"] * arrays["n"]},
+        context_bytes=0,
+    )
+    with gpu.open(plan, io=io) as runner:
+        for factor in (2, 3):
+            n = np.array([factor], np.int32)
+            np.testing.assert_array_equal(runner.infer({"x": ROW, "n": n})["y"], ROW * factor)
+        assert gpu.cuda.used_bytes == 2 * ROW.nbytes
+
+
 def test_memory_counts_what_the_engine_took(gpu: Bench) -> None:
     with gpu.open(doubling(context_bytes=5000)) as runner:
         assert runner.memory_bytes is None
