@@ -25,6 +25,7 @@ from smart_tuner.backends.tensorrt.progress import Cancellation, Progress
 from smart_tuner.backends.tensorrt.refit import refit_engine
 from smart_tuner.backends.tensorrt.sdk import TENSORRT_RTX, Sdk, load_sdk
 from smart_tuner.backends.tensorrt.settings import BuildSettings
+from smart_tuner.backends.tensorrt.timing_cache import cache_keys
 from smart_tuner.devices.cuda import CudaDevice
 from smart_tuner.errors import BuildError, EnvironmentNotFit, RunError, UserInputError
 from tests.fake_tensorrt.network import ParserError as NewParserError
@@ -317,6 +318,32 @@ def test_layers_that_are_no_json_are_kept_as_they_are(sdk: Sdk, tmp_path: Path) 
     plan = tmp_path / "engine.plan"
     assert write_layers(sdk, cast("api.CudaEngine", Inspected("Layer 1: conv")), plan)
     assert (tmp_path / "layers.json").read_text() == "Layer 1: conv"
+
+
+# ---------------------------------------------------------------- timings
+
+
+def test_the_keys_of_a_timing_cache_can_be_compared(sdk: Sdk, tmp_path: Path) -> None:
+    cache = tmp_path / "timing.cache"
+    cache.write_text(f"{sdk.version}\nconv 3x3\nrelu")
+    assert cache_keys(sdk, cache) == frozenset({"conv 3x3", "relu"})
+
+
+def test_what_is_no_timing_cache_of_this_version_has_no_keys(sdk: Sdk, tmp_path: Path) -> None:
+    cache = tmp_path / "timing.cache"
+    with pytest.raises(RunError, match=r"timing\.cache cannot be read: No such file"):
+        cache_keys(sdk, cache)
+    cache.write_text("8.6.0\nconv 3x3")
+    with pytest.raises(
+        RunError, match=r"timing\.cache is not one of tensorrt 11\.1\.0\.106: it is"
+    ):
+        cache_keys(sdk, cache)
+
+
+def test_a_compiler_that_keeps_no_timings_tells_no_keys(tmp_path: Path) -> None:
+    cache = tmp_path / "timing.cache"
+    cache.write_bytes(b"anything")
+    assert cache_keys(load_sdk(TENSORRT_RTX), cache) is None
 
 
 # ---------------------------------------------------------------- weights that are put back
