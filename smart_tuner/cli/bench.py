@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path  # noqa: TC003, typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -34,54 +34,52 @@ PIPE_WIDTH = 160
 GENERATORS = "sparse,pairs,gated,crashy,dense"
 
 
+def _option(name: str, metavar: str, text: str) -> Any:
+    """An option of this command; all of them have one name."""
+    return typer.Option(name, metavar=metavar, help=text)
+
+
+Samplers = Annotated[str, _option("--samplers", "NAMES", "Separated by commas.")]
+Generators = Annotated[
+    str | None, _option("--generators", "NAMES", "Kinds of simulated compilers.")
+]
+Recorded = Annotated[
+    list[Path] | None, _option("--recorded", "PATH", "A study folder or T4 file; repeatable.")
+]
+Workloads = Annotated[int, _option("--workloads", "N", "Compilers of each kind.")]
+Trials = Annotated[int, _option("--trials", "N", "Of each run.")]
+Seed = Annotated[int, _option("--seed", "N", "Which compilers; seeds share none.")]
+Out = Annotated[Path | None, _option("--out", "FOLDER", "Keeps the runs; the same call goes on.")]
+Against = Annotated[
+    str | None, _option("--against", "NAME", "The rival; the last sampler if not given.")
+]
+Jobs = Annotated[int | None, _option("--jobs", "N", "Processes; one a processor if not given.")]
+Knobs = Annotated[int, _option("--knobs", "N", "Knobs of each simulated compiler.")]
+LeastGain = Annotated[
+    float, _option("--least-gain", "GAIN", "Leave out compilers that can gain less.")
+]
+Listing = Annotated[
+    bool, typer.Option("--list", help="List samplers and generators, and run nothing.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print scores as JSON.")]
+
+
 @guarded
 def command(  # noqa: PLR0913, one parameter an option
     *,
-    samplers: Annotated[
-        str, typer.Option("--samplers", metavar="NAMES", help="Separated by commas.")
-    ] = SAMPLERS,
-    generators: Annotated[
-        str | None,
-        typer.Option("--generators", metavar="NAMES", help="Kinds of simulated compilers."),
-    ] = None,
-    recorded: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--recorded", metavar="PATH", help="A study folder or a T4 file; may be repeated."
-        ),
-    ] = None,
-    workloads: Annotated[
-        int, typer.Option("--workloads", metavar="N", help="Compilers of each kind.")
-    ] = 10,
-    trials: Annotated[int, typer.Option("--trials", metavar="N", help="Of each run.")] = 120,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Which compilers; seeds share none.")
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FOLDER", help="Keeps the runs; the same call goes on."),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", metavar="NAME", help="The rival; the last sampler if not given."
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", help="Processes; one a processor if not given."),
-    ] = None,
-    knobs: Annotated[
-        int, typer.Option("--knobs", metavar="N", help="Knobs of each compiler.")
-    ] = 209,
-    least_gain: Annotated[
-        float,
-        typer.Option("--least-gain", metavar="GAIN", help="Leave out compilers that gain less."),
-    ] = LEAST_GAIN,
-    names: Annotated[
-        bool, typer.Option("--list", help="List samplers and generators, and run nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print scores as JSON.")] = False,
+    samplers: Samplers = SAMPLERS,
+    generators: Generators = None,
+    recorded: Recorded = None,
+    workloads: Workloads = 10,
+    trials: Trials = 120,
+    seed: Seed = 0,
+    out: Out = None,
+    against: Against = None,
+    jobs: Jobs = None,
+    knobs: Knobs = 209,
+    least_gain: LeastGain = LEAST_GAIN,
+    names: Listing = False,
+    as_json: AsJson = False,
 ) -> int:
     """Run what is missing, then print tables or JSON."""
     if names:
