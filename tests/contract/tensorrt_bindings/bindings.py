@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,19 @@ def look_at_wheel(package: str, version: str, cache: Path) -> Looked:
 
 
 def look_at_installed(module: str) -> Looked:
-    """Look at bindings that are installed here, libraries and all."""
+    """Look at bindings that are installed here, libraries and all.
+
+    Raises:
+        NotAtHand: They are not installed, as on processors that they are not made for.
+    """
+    if find_spec(module) is None:
+        msg = f"{module} is not installed"
+        raise NotAtHand(msg)
     return _look(module, {})
 
 
 def _install(requirement: str, folder: Path) -> None:
-    options = ("--quiet", "--no-deps", "--no-input", "--disable-pip-version-check")
+    options = ("--quiet", "--no-deps", "--no-input", "--disable-pip-version-check", "--retries=1")
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder)]
     done = subprocess.run([*command, requirement], capture_output=True, text=True, check=False)
     if done.returncode:

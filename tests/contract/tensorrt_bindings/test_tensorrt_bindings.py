@@ -64,10 +64,14 @@ SINCE = {
 
 
 @lru_cache
-def looked(version: str, cache: Path) -> Looked:
-    if version == RTX:
-        return look_at_installed("tensorrt_rtx_bindings")
-    return look_at_wheel(WHEELS[version], version, cache)
+def looked(version: str, cache: Path) -> Looked | NotAtHand:
+    """Look once; a failure is remembered too, since a network that is away costs half a minute."""
+    try:
+        if version == RTX:
+            return look_at_installed("tensorrt_rtx_bindings")
+        return look_at_wheel(WHEELS[version], version, cache)
+    except NotAtHand as reason:
+        return reason
 
 
 @pytest.fixture(scope="session")
@@ -83,10 +87,10 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def look_or_skip(version: str, cache: Path) -> Looked:
-    try:
-        return looked(version, cache)
-    except NotAtHand as reason:
-        pytest.skip(str(reason))
+    found = looked(version, cache)
+    if isinstance(found, NotAtHand):
+        pytest.skip(str(found))
+    return found
 
 
 @pytest.fixture
