@@ -10,7 +10,6 @@ import pytest
 from smart_tuner.backends.tensorrt.builder_settings import LIBRARIES
 from smart_tuner.engine.backend import load_backend
 from smart_tuner.engine.build import BuildRequest, Engine
-from smart_tuner.errors import RunError
 from tests.gpu.comparing import run_on_processor
 from tests.gpu.gpu_models import NETWORKS
 
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
 
     Open = Callable[..., TensorRtRunner]
     Build = Callable[..., Engine]
-
-
-FAULT_OF_860 = "vector<bool>::_M_range_check"
-"""What it says instead of making a context for some networks whose shapes depend on data."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,12 +90,7 @@ def open_engine(installed: TensorRtBackend, build: Build) -> Open:
     def load(name: str, **settings: str) -> TensorRtRunner:
         engine = build(name)
         request = replace(engine.request, base={**engine.request.base, **settings})
-        try:
-            return installed.load(replace(engine, request=request))
-        except RunError as error:
-            if FAULT_OF_860 not in str(error):
-                raise
-            pytest.skip(f"a fault of TensorRT 8.6.0: {error}")
+        return installed.load(replace(engine, request=request))
 
     return load
 

@@ -27,7 +27,12 @@ from smart_tuner.backends.tensorrt.pass_through import apply_pass_through, make_
 from smart_tuner.backends.tensorrt.plan import deserialize
 from smart_tuner.backends.tensorrt.platform import choose_target, find_gpu
 from smart_tuner.backends.tensorrt.plugins import load_plugins
-from smart_tuner.backends.tensorrt.profiles import add_profiles, network_inputs, plan_profiles
+from smart_tuner.backends.tensorrt.profiles import (
+    add_profiles,
+    fixed_profile,
+    network_inputs,
+    plan_profiles,
+)
 from smart_tuner.backends.tensorrt.progress import Cancellation, attach_progress
 from smart_tuner.backends.tensorrt.route import check_base, confirm_route, set_route
 from smart_tuner.backends.tensorrt.run_settings import read_run_settings
@@ -120,7 +125,8 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
         with without_names(request.model, clashing, workdir) as copy:
             parsed = parse_model(sdk, builder, log, copy, weak_types=weak)
     set_formats(sdk, parsed, settings)
-    profiles = plan_profiles(network_inputs(parsed.network), settings, request.shapes)
+    inputs = network_inputs(parsed.network)
+    profiles = plan_profiles(inputs, settings, request.shapes) or fixed_profile(parsed.network)
     add_profiles(builder, config, profiles)
     notes = attach_cache(config, request.timing_cache, workdir, log)
     facts = Facts(

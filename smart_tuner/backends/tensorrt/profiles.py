@@ -84,6 +84,22 @@ def plan_profiles(
     return planned
 
 
+def fixed_profile(network: api.NetworkDefinition) -> list[Profile]:
+    """A profile of the fixed sizes of all inputs, where outputs have sizes that data decide.
+
+    Without one TensorRT builds such a network, but makes no context for it: seen with 8.6.0, which
+    asks the profile for the sizes even so.
+
+    Args:
+        network: A network whose inputs have no free sizes.
+    """
+    outputs = [network.get_output(index) for index in range(network.num_outputs)]
+    if not any(-1 in tuple(tensor.shape) for tensor in outputs):
+        return []
+    shapes = {tensor.name: tuple(tensor.shape) for tensor in network_inputs(network)}
+    return [{name: Range(shape, shape, shape) for name, shape in shapes.items()}]
+
+
 def add_profiles(
     builder: api.Builder, config: api.BuilderConfig, profiles: Sequence[Profile]
 ) -> None:
