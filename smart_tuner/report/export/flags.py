@@ -38,7 +38,7 @@ _NEW_PREVIEW = ("aliasedPluginIO1003", "runtimeActivationResize")
 _NEW_SOURCES = ("EDGE_MASK_CONVOLUTIONS", "JIT_CONVOLUTIONS")
 
 _NUMBERS = {
-    "builder:builder_optimization_level": "--builderOptimizationLevel",
+    "builder:optimization_level": "--builderOptimizationLevel",
     "builder:max_aux_streams": "--maxAuxStreams",
     "builder:avg_timing_iterations": "--avgTiming",
     "builder:max_num_tactics": "--maxTactics",

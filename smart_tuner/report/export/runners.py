@@ -24,6 +24,11 @@ class Winner:
         self.inputs = [name for name in names if modes[name] == trt.TensorIOMode.INPUT]
         self.outputs = [name for name in names if modes[name] == trt.TensorIOMode.OUTPUT]
 
+    def set_shape(self, name, shape):
+        """Tell the engine the shape of an input."""
+        if not self.context.set_input_shape(name, shape):
+            raise ValueError(f"{{name}} cannot have the shape {{shape}}")
+
     def shape(self, name):
         """Shape of an output, once the inputs' shapes are set."""
         shape = tuple(self.context.get_tensor_shape(name))
@@ -39,7 +44,7 @@ _TORCH = '''
         for name, tensor in kept.items():
             if tensor.dtype != self.dtype(name):
                 raise TypeError(f"{{name}} is {{tensor.dtype}}, the engine takes {{self.dtype(name)}}")
-            self.context.set_input_shape(name, tuple(tensor.shape))
+            self.set_shape(name, tuple(tensor.shape))
             self.context.set_tensor_address(name, tensor.data_ptr())
         found = {{}}
         for name in self.outputs:
@@ -61,17 +66,16 @@ _TORCH_IMPORTS = """import {module} as trt
 import torch
 """
 
-_TORCH_TYPES = """
+_TYPES = """
 
 TYPES = {{
     "FLOAT": "float32",
     "HALF": "float16",
-    "BF16": "bfloat16",
     "INT32": "int32",
     "INT64": "int64",
     "INT8": "int8",
     "UINT8": "uint8",
-    "BOOL": "bool",
+    "BOOL": "bool",{more}
 }}
 """
 
@@ -97,36 +101,42 @@ def check(answer):
 _CUDA = '''
     def __call__(self, inputs):
         """Run; `inputs` are numpy arrays by name, and so is what comes back."""
-        stream, memory = check(cudart.cudaStreamCreate()), []
-        to_device = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
-        to_host = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
+        stream = check(cudart.cudaStreamCreateWithFlags(cudart.cudaStreamNonBlocking))
+        memory = {{}}
         try:
+            given = {{}}
             for name in self.inputs:
-                array = np.ascontiguousarray(inputs[name], self.dtype(name))
-                self.context.set_input_shape(name, array.shape)
-                memory.append(check(cudart.cudaMalloc(max(1, array.nbytes))))
-                self.context.set_tensor_address(name, memory[-1])
-                check(cudart.cudaMemcpy(memory[-1], array.ctypes.data, array.nbytes, to_device))
+                given[name] = np.ascontiguousarray(inputs[name], self.dtype(name))
+                self.set_shape(name, given[name].shape)
+                self.place(name, given[name], memory)
+                self.copy(memory[name], given[name].ctypes.data, given[name].nbytes, stream)
             found = {{name: np.empty(self.shape(name), self.dtype(name)) for name in self.outputs}}
-            addresses = {{}}
             for name, array in found.items():
-                addresses[name] = check(cudart.cudaMalloc(max(1, array.nbytes)))
-                memory.append(addresses[name])
-                self.context.set_tensor_address(name, addresses[name])
+                self.place(name, array, memory)
             if not self.context.execute_async_v3(int(stream)):
                 raise RuntimeError("the engine did not run")
-            check(cudart.cudaStreamSynchronize(stream))
             for name, array in found.items():
-                check(cudart.cudaMemcpy(array.ctypes.data, addresses[name], array.nbytes, to_host))
+                self.copy(array.ctypes.data, memory[name], array.nbytes, stream)
+            check(cudart.cudaDeviceSynchronize())
             return found
         finally:
-            for address in memory:
+            for address in memory.values():
                 check(cudart.cudaFree(address))
             check(cudart.cudaStreamDestroy(stream))
 
+    def place(self, name, array, memory):
+        """Give a tensor memory on the device."""
+        memory[name] = check(cudart.cudaMalloc(max(1, array.nbytes)))
+        self.context.set_tensor_address(name, memory[name])
+
+    def copy(self, target, source, size, stream):
+        """Copy bytes between host and device."""
+        kind = cudart.cudaMemcpyKind.cudaMemcpyDefault
+        check(cudart.cudaMemcpyAsync(target, source, size, kind, stream))
+
     def dtype(self, name):
         """numpy's type of a tensor."""
-        return trt.nptype(self.engine.get_tensor_dtype(name))
+        return np.dtype(TYPES[self.engine.get_tensor_dtype(name).name])
 '''
 
 _ONNXRUNTIME = '''"""Runs {engine} with onnxruntime.
@@ -170,7 +180,8 @@ def runner_source(library: str, engine: str, module: str) -> str:
     text = "".join(
         (
             head,
-            _TORCH_TYPES if is_torch else _CUDA_CHECK,
+            _TYPES,
+            "" if is_torch else _CUDA_CHECK,
             f"\n\nclass Winner:{body}",
             _TORCH if is_torch else _CUDA,
         )
@@ -179,5 +190,6 @@ def runner_source(library: str, engine: str, module: str) -> str:
         engine=engine,
         library=library,
         array="CUDA tensor" if is_torch else "numpy array",
+        more='\n    "BF16": "bfloat16",' if is_torch else "",
         imports=(_TORCH_IMPORTS if is_torch else _CUDA_IMPORTS).format(module=module),
     )

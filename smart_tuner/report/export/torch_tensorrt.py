@@ -22,7 +22,7 @@ NO_SETTING = "Torch-TensorRT has no such setting"
 AUTO = "auto"
 
 _NUMBERS = {
-    "builder:builder_optimization_level": "optimization_level",
+    "builder:optimization_level": "optimization_level",
     "builder:max_aux_streams": "max_aux_streams",
     "builder:avg_timing_iterations": "num_avg_timing_iters",
     "builder:l2_limit_for_tiling": "l2_limit_for_tiling",

@@ -75,7 +75,7 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
 
 
 def _script(words: list[str]) -> str:
-    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    return f'#!/bin/sh\ncd "$(dirname "$0")" || exit\nexec {shlex.join(words)} "$@"\n'
 
 
 def _left_out(count: int) -> Iterator[str]:

@@ -182,7 +182,8 @@ def route_knobs(winner: Winner) -> RouteKnobs:
         database = bundled_database()
         return RouteKnobs(database, (f"{note} {database.tuner_version} ({error})",))
     knobs = tuple(knob for knob in listed if knob.source == SOURCE)
-    version = listed.tuner_version
+    # The backend's version names the compiler too: "2.19.45, tensorrt 11.1.0".
+    version = listed.tuner_version.partition(",")[0]
     return RouteKnobs(KnobDatabase(knobs, version))
 
 

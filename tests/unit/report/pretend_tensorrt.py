@@ -19,11 +19,11 @@ ROUTE_KNOBS = (
     Knob("mha_fusion:v1", ("on", "off"), "on"),
     Knob("tactic:splitk", ("on", "off"), "on"),
 )
-BUILDER_KNOBS = (Knob("builder:builder_optimization_level", ("3", "4"), "3"),)
+BUILDER_KNOBS = (Knob("builder:optimization_level", ("3", "4"), "3"),)
 EFFECTS = (
     ValueEffect("copy_ppg", "off", log_latency=-0.2),
     ValueEffect("kgen:topk_algo", "16", log_latency=-0.1),
-    ValueEffect("builder:builder_optimization_level", "4", log_latency=-0.15),
+    ValueEffect("builder:optimization_level", "4", log_latency=-0.15),
     ValueEffect("kgen:tiling", "0", log_latency=-0.3, loss=1.0),
     ValueEffect("kgen:tiling", "1", log_latency=-0.3, failure=Failure.NAN),
     ValueEffect("mha_fusion:v1", "off", failure=Failure.BUILD_ERROR),

@@ -10,7 +10,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ from smart_tuner.storages.cached_trials import cached_trials
 from smart_tuner.storages.tuning_cache import read_tuning_cache
 from smart_tuner.study.result import Verdict
 from smart_tuner.study.tune import tune
+from tests.fake_tensorrt.fake_cuda import FakeCuda, Status
+from tests.fake_tensorrt.fake_cuda_engine import FakeEngine, FakeModule
+from tests.unit.backends.tensorrt.running import any_batch
 from tests.unit.cli.calling import Ended, call
 from tests.unit.report.pretend_tensorrt import compiler
 
@@ -114,7 +119,7 @@ class TestTrtexec:
         assert list(data["without"]) == ["cold_l2=on"]
         assert data["files"][-1] == "README.md"
         script = Path("model.trtexec/trtexec.sh").read_text()
-        words = shlex.split(script.splitlines()[1])
+        words = shlex.split(script.splitlines()[-1])
         assert words == [
             *("exec", "trtexec", f"--onnx={here}/model.onnx", "--saveEngine=engine.plan"),
             *("--avgTiming=1", "--includeDataTransfers", "--noCudaGraph", "--refit"),
@@ -196,7 +201,7 @@ class TestTrtexec:
 
 class TestTorchTensorRt:
     def test_settings_and_inputs(self, here: Path) -> None:
-        route = "-builder:builder_optimization_level=4 -copy_ppg=off"
+        route = "-builder:optimization_level=4 -copy_ppg=off"
         change(here, route=route, base={"flag:tf32": "off", "builder:workspace_mib": "64"})
         ended = call("export", "torch-tensorrt", "model.study")
         assert ended.code == 0
@@ -262,6 +267,40 @@ class TestLoader:
         compile(source, "run_winner", "exec")
         assert "import tensorrt_rtx as trt\n" in source
         assert source.startswith(f'"""Runs engine.plan with {library}.')
+
+    def test_it_runs_an_engine_with_cuda_python(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Over the SDK and the CUDA runtime in memory that the backend's own runner is tested on."""
+        cuda = FakeCuda()
+        module = FakeModule(cuda)
+        engine = FakeEngine(any_batch(), cuda, SimpleNamespace(log=lambda *_: None))
+        loader = types.ModuleType("load_winner")
+        loader.load = lambda: engine  # type: ignore[attr-defined]
+        for name, fake in (
+            ("tensorrt", module),
+            ("load_winner", loader),
+            ("cuda", types.ModuleType("cuda")),
+            ("cuda.bindings", SimpleNamespace(runtime=cuda)),
+        ):
+            monkeypatch.setitem(sys.modules, name, fake)
+        names: dict[str, Any] = {}
+        source = runner_source("cuda-python", "engine.plan", "tensorrt")
+        exec(compile(source, "run_winner", "exec"), names)  # noqa: S102
+        winner = names["Winner"]()
+        assert (winner.inputs, winner.outputs) == (["x"], ["y"])
+        before = cuda.used_bytes
+        for size in (1, 3):
+            x = np.arange(4 * size, dtype=np.float64).reshape(size, 4)
+            (y,) = winner({"x": x}).values()
+            assert y.dtype == np.float32
+            assert y.tolist() == (2 * x).tolist()
+        with pytest.raises(ValueError, match=r"x cannot have the shape \(1, 7\)"):
+            winner({"x": np.zeros((1, 7))})
+        cuda.fail["cudaMalloc"] = Status.cudaErrorMemoryAllocation
+        with pytest.raises(RuntimeError, match="cudaErrorMemoryAllocation"):
+            winner({"x": np.zeros((1, 4))})
+        assert cuda.used_bytes == before
 
     def test_a_winner_without_a_loader_says_so(self, here: Path) -> None:
         path = here / "model.study" / "winner" / "manifest.json"

@@ -12,6 +12,8 @@ from smart_tuner.report.export.flags import Flags, trtexec_flags
 from smart_tuner.report.export.shape_flags import profile_shapes, shape_flags
 from smart_tuner.report.export.winner import Winner
 from smart_tuner.study.folder import StudyFolder
+from tests.fake_tensorrt.backend import FakeTensorRtBackend
+from tests.fake_tensorrt.scenario import VARIABLE, Scenario
 
 STATIC = (TensorSpec("x", "float32", (1, 3, 8, 8)),)
 FREE = (TensorSpec("x", "float32", ("n", 3, None, None)), TensorSpec("ids:0", "int64", (2,)))
@@ -62,7 +64,7 @@ def test_what_trtexec_does_otherwise_by_default_is_always_said() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "word"),
     [
-        ("builder:builder_optimization_level", "5", "--builderOptimizationLevel=5"),
+        ("builder:optimization_level", "5", "--builderOptimizationLevel=5"),
         ("builder:max_aux_streams", "2", "--maxAuxStreams=2"),
         ("builder:max_num_tactics", "8", "--maxTactics=8"),
         ("builder:l2_limit_for_tiling", "1048576", "--l2LimitForTiling=1048576"),
@@ -131,6 +133,19 @@ def test_older_versions_have_precision_flags_and_library_tactics() -> None:
         *("--avgTiming=1", "--fp16", "--heuristic", "--useCudaGraph"),
         *("--tacticSources=-CUBLAS,+CUDNN", "--preview=+profileSharing0806"),
     }
+
+
+def test_every_builder_knob_of_the_backend_has_its_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(Scenario().write(tmp_path / "scenario.json")))
+    knobs = [knob for knob in FakeTensorRtBackend().knobs() if knob.source == "builder"]
+    assert len(knobs) > 10
+    for knob in knobs:
+        for value in knob.choices[1:]:
+            found = trtexec_flags(winner(), {knob.name: value})
+            assert found.without == {}
+            assert set(found.words) - set(ALWAYS_11), f"{knob.name}={value}"
 
 
 def test_weakly_typed_networks_of_version_10() -> None:
