@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.errors import UserInputError
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.trial.verdict import describe_losses, outcome_of_losses
+from smart_tuner.trial.watch import MIG
 from smart_tuner.validate.losses import worst
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def baseline_notes(baseline: BaselineReport) -> Iterator[str]:
     """What the compiler said of the baseline, and whether this machine can measure at all."""
     if baseline.trial.engine is not None:
         yield from (f"Baseline: {note}." for note in baseline.trial.engine.notes)
+    if any(MIG in comparison.device for comparison in baseline.trial.comparisons):
+        yield "The GPU is cut into slices (MIG): other slices share its power and its clocks."
     for comparison in baseline.trial.comparisons:
         if comparison.half_width > NOISY:
             yield (
@@ -55,8 +58,9 @@ def check_admission(baseline: BaselineReport, constraint: AccuracyConstraint, go
         raise UserInputError(msg)
     for comparison in baseline.trial.comparisons:
         if goal.statistic.is_tail and math.isinf(comparison.half_width):
-            why = " ".join(comparison.notes)
-            msg = f"--statistic {goal.statistic.value} cannot be used here. {why} Take the median."
+            name = goal.statistic.value
+            why = " ".join(note for note in comparison.notes if f"No {name} is claimed" in note)
+            msg = f"--statistic {name} cannot be used here. {why} Take the median."
             raise UserInputError(msg)
 
 

@@ -77,7 +77,7 @@ def decide(evidence: Evidence) -> TuneResult:
         notes=evidence.notes,
     )
     sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
-    about = f" Measured: {evidence.measured}." if evidence.measured and confirmed else ""
+    about = f" Measured: {evidence.measured}." if evidence.measured and _tried(evidence) else ""
     return replace(result, sentence=sentence + about + _disturbance(confirmed))
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 UUID = "uuid"
 """Detail of a platform that names the very GPU, where there is one."""
 
+MIG = "mig"
+"""Figure that is there, and 1, if the device is a slice of a GPU."""
+
 PATIENCE_SECONDS = 60.0
 """How long a measurement waits for others to leave the GPU; then it goes on, and says so."""
 
@@ -90,7 +93,7 @@ class Watch:
         with GpuMeter(self._uuid, self._own, look=self._look) as meter:
             comparison = compare(*arms, point, rule)
             reading = meter.read()
-        notes = (*_load_notes(load), *gpu_notes(reading))
+        notes = (*_load_notes(load), *reading.notes())
         return replace(_with_notes(comparison, notes), device=figures_of(reading))
 
     def wait_until_free(self) -> None:
@@ -111,19 +114,14 @@ class Watch:
         return frozenset(self._look(self._uuid).foreign(self._own) or ())
 
 
-def gpu_notes(reading: GpuReading) -> tuple[str, ...]:
-    """What disturbed a measurement on a GPU, a sentence each."""
-    notes = reading.notes()
-    return (*notes, "The GPU is cut into slices (MIG).") if reading.is_mig else notes
-
-
 def figures_of(reading: GpuReading) -> Mapping[str, float]:
-    """Clocks, temperature and power of a GPU, as far as it tells them."""
+    """Clocks, temperature and power of a GPU, and whether it is a slice, as far as it tells."""
     figures = {
         "sm_clock_mhz": reading.sm_clock_mhz,
         "memory_clock_mhz": reading.memory_clock_mhz,
         "temperature_c": reading.temperature_c,
         "power_w": reading.power_w,
+        MIG: 1.0 if reading.is_mig else None,
     }
     return {
         name: round(float(value), 3)

@@ -11,7 +11,7 @@ from smart_tuner.engine.platform import Platform
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.read import read_comparison
-from smart_tuner.trial.watch import Watch, measuring_lock
+from smart_tuner.trial.watch import MIG, Watch, measuring_lock
 
 UUID = "GPU-1"
 GPU = Platform("H200", "driver", "c 1", "c 1", {"uuid": UUID})
@@ -49,9 +49,11 @@ def test_figures_of_the_gpu_are_kept_and_read_back() -> None:
 def test_what_disturbs_on_the_gpu_is_noted() -> None:
     busy = state(1, reasons=("power cap",), is_shared=True)
     watch = Watch(GPU, look=lambda _: busy, patience_seconds=0.0)
-    text = " ".join(watch.compare((Arm(), Arm()), "p", RULE).notes)
-    for words in ("power cap", "computed on the GPU: 1", "multi-process", "MIG"):
+    comparison = watch.compare((Arm(), Arm()), "p", RULE)
+    text = " ".join(comparison.notes)
+    for words in ("power cap", "computed on the GPU: 1", "multi-process"):
         assert words in text
+    assert comparison.device[MIG] == 1, "a slice is no disturbance, but worth to know"
 
 
 def test_no_gpu_is_asked_for_a_platform_that_names_none() -> None:
