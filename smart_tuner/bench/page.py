@@ -28,16 +28,17 @@ LEGEND = (
 )
 
 
-def write_page(summary: Summary, folder: Path, title: str) -> None:
+def write_page(summary: Summary, folder: Path, title: str, *, whole: bool = True) -> None:
     """Write ``tables.md`` and ``plots.html`` into a folder.
 
     Args:
         summary: What was found.
         folder: An existing folder.
         title: Of both.
+        whole: The plots open without a network, and take 5 MB.
     """
     text = "\n".join(_markdown(summary, title)) + "\n"
-    pages = {TABLES_FILE: text, PLOTS_FILE: plots_page(summary, title)}
+    pages = {TABLES_FILE: text, PLOTS_FILE: plots_page(summary, title, whole=whole)}
     for name, content in pages.items():
         with whole_file(folder / name) as file:
             file.write(content.encode())

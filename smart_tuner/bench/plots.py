@@ -1,4 +1,4 @@
-"""Pictures of a comparison, as one page that opens in any browser without a network."""
+"""Pictures of a comparison, as one page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import plotly.io
+import plotly.offline
 
 from smart_tuner.bench.score import POOLED
 
@@ -20,8 +21,15 @@ if TYPE_CHECKING:
 HEIGHT = 420
 
 
-def plots_page(summary: Summary, title: str) -> str:
-    """One HTML page with a picture a group, and one of the pooled differences."""
+def plots_page(summary: Summary, title: str, *, whole: bool = True) -> str:
+    """One HTML page with a picture a group, and one of the pooled differences.
+
+    Args:
+        summary: What was found.
+        title: Of the page.
+        whole: The page holds all that it needs, 5 MB of plotly's JavaScript; else a browser
+            loads that from plotly's server.
+    """
     groups = list(dict.fromkeys(curve.group for curve in summary.curves))
     if len(groups) == 2:
         groups.remove(POOLED)  # one generator alone: the same curves twice
@@ -32,7 +40,7 @@ def plots_page(summary: Summary, title: str) -> str:
     pooled = [item for item in summary.differences if item.group == POOLED]
     if pooled:
         figures.append(difference_figure(pooled))
-    return "\n".join(_page(title, figures))
+    return "\n".join(_page(title, figures, _library() if whole else _link()))
 
 
 def gain_figure(curves: Sequence[Curve], group: str) -> go.Figure:
@@ -76,11 +84,20 @@ def difference_figure(differences: Sequence[Difference]) -> go.Figure:
     return figure
 
 
-def _page(title: str, figures: Sequence[go.Figure]) -> Iterator[str]:
+def _page(title: str, figures: Sequence[go.Figure], library: str) -> Iterator[str]:
     yield "<!DOCTYPE html>"
-    yield f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title></head>'
+    yield f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+    yield f"{library}</head>"
     yield f"<body><h1>{html.escape(title)}</h1>"
-    for number, figure in enumerate(figures):
-        # The library once, inside the page.
-        yield plotly.io.to_html(figure, full_html=False, include_plotlyjs=number == 0)
+    for figure in figures:
+        yield plotly.io.to_html(figure, full_html=False, include_plotlyjs=False)
     yield "</body></html>"
+
+
+def _library() -> str:
+    return f"<script>{plotly.offline.get_plotlyjs()}</script>"
+
+
+def _link() -> str:
+    version = plotly.offline.get_plotlyjs_version()
+    return f'<script src="https://cdn.plot.ly/plotly-{version}.min.js" charset="utf-8"></script>'

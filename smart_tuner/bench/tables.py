@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def score_tables(scores: Sequence[Score]) -> Iterator[tuple[str, list[str], Rows]]:
     """Title, head and rows of each group's table: pooled, then by generator."""
     groups = dict.fromkeys(score.group for score in scores)
-    if len(groups) == 2 and POOLED in groups:
+    if len(groups.keys() - {NULL}) == 2 and POOLED in groups:
         del groups[POOLED]  # one generator alone: the same figures twice
     for group in groups:
         members = [score for score in scores if score.group == group]

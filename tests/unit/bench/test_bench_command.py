@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import runpy
 import signal
 import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +16,7 @@ from smart_tuner.bench.summary import SUMMARY_FILE, read_summary
 from smart_tuner.errors import UserInputError
 from tests.unit.cli.calling import call, command
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+STUDIES = Path(__file__).parents[3] / "studies" / "search"
 SMALL = ("--knobs", 8, "--workloads", 2, "--trials", 8, "--jobs", 1, "--least-gain", 1)
 
 
@@ -42,7 +42,27 @@ def test_tables_for_people_and_files_for_later(tmp_path: Path) -> None:
     assert "generators `sparse, null`" in tables
     plots = (out / PLOTS_FILE).read_text()
     assert "plotly" in plots
-    assert "src=" not in plots.split("<body>")[0]  # opens without a network
+    assert "<script src=" not in plots  # opens without a network
+
+
+def test_the_page_of_the_studies_is_built_by_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "run", tmp_path / "page"
+    call("bench", "--samplers", "fast", "--generators", "sparse", "--out", out, *SMALL)
+
+    def build(folder: Path) -> object:
+        monkeypatch.setattr(sys, "argv", ["build", "--into", str(page), str(folder)])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(STUDIES / "build"), run_name="__main__")
+        return ended.value.code
+
+    assert build(out) == 0
+    assert (page / "run" / SUMMARY_FILE).read_bytes() == (out / SUMMARY_FILE).read_bytes()
+    assert "| fast |" in (page / "run" / TABLES_FILE).read_text()
+    assert (page / "run" / PLOTS_FILE).stat().st_size < 100_000
+    assert build(tmp_path) == 2
+    assert capsys.readouterr().err.startswith("build: Cannot read")
 
 
 def test_json_is_the_summary_and_nothing_else(tmp_path: Path) -> None:
