@@ -23,15 +23,21 @@ class ValueBelief:
         mean: Expected effect if it does, ln(latency ratio); negative is faster.
         spread: Standard deviation of that effect, above 0.
         failure: Probability that routes with it break, above 0 and below 1.
+        violation: Probability that routes with it break a continuous constraint such as
+            ``accuracy``, above 0 and below 1.
+
+    Raises:
+        UserInputError: A figure is out of bounds.
     """
 
     active: float | None = None
     mean: float = 0.0
     spread: float | None = None
     failure: float | None = None
+    violation: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("active", "failure"):
+        for name in ("active", "failure", "violation"):
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 msg = f"A belief's {name} is {share}; a probability between 0 and 1 is needed."
@@ -50,7 +56,8 @@ class Beliefs:
 
     Attributes:
         values: By (knob name, value). Knobs and values that the space lacks are ignored.
-        routes: Routes worth trying early, best first, as values by knob name.
+        routes: Routes worth trying early, best first, as values by knob name; knobs left out are
+            at their default, and what the space lacks is ignored.
     """
 
     values: Mapping[tuple[str, Choice], ValueBelief] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +12,9 @@ from typing_extensions import override
 from smart_tuner.samplers.route_sampler.allowances import learn_allowances
 from smart_tuner.samplers.route_sampler.climb import Costs, climb
 from smart_tuner.samplers.route_sampler.crashes import learn_crashes
-from smart_tuner.samplers.route_sampler.effects import Prior, fit_effects
+from smart_tuner.samplers.route_sampler.effects import fit_effects
 from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
+from smart_tuner.samplers.route_sampler.trust import Held, trust_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 
 DRAWS = 6
 """How many routes are drawn before one that is known already is passed on."""
+
+MAX_ROUTES = 3
+"""How many routes of the beliefs are tried as they are: more would eat up a small budget."""
+
+ENOUGH_TRUST = 0.5
+"""Routes of the beliefs are tried while these are more likely right than wrong."""
 
 
 class RouteSampler(RouteProposer):
@@ -69,7 +76,9 @@ class RouteSampler(RouteProposer):
         choices = {name: distribution.choices for name, distribution in space.items()}
         super().__init__(choices, defaults, secrets.randbits(32) if seed is None else seed)
         self._whole_space = dict(space)
-        self._beliefs = beliefs
+        self._is_warm = beliefs is not None
+        self._held = Held.of(beliefs, self.space)
+        self._routes = () if beliefs is None else tuple(map(self._believed, beliefs.routes))
         self._columns = np.array(self.space.alternatives, dtype=np.int64).reshape(-1, 2)
 
     @override
@@ -81,6 +90,10 @@ class RouteSampler(RouteProposer):
     @override
     def propose(self, request: Request) -> Proposal:
         learnt = self._learn(request.view)
+        if learnt.trust > ENOUGH_TRUST:
+            for route in self._routes[:MAX_ROUTES]:
+                if route not in request.view.known:
+                    return Proposal(route, "prior")
         proposal = self._draw(learnt, request.generator)
         for _ in range(DRAWS):
             if proposal.route not in request.view.known:
@@ -104,22 +117,35 @@ class RouteSampler(RouteProposer):
         idle = np.asarray(flags[view.unchanged].any(axis=0))
         used = np.isfinite(log_ratio) & ~view.unchanged & ~view.failed
         table, target = flags[used] & ~idle, log_ratio[used]
-        prior = Prior.cold(flags.shape[1])
-        effects = fit_effects(table, target, prior)
+        trust = trust_in(self._held, flags, log_ratio, view.failed) if self._is_warm else 0.0
+        held = self._held.weighed(trust)
+        effects = fit_effects(table, target, held.prior)
         if view.pending:
             # Trials in flight count as measured as expected: what they try is less unknown.
             table = np.vstack([table, space.flags(view.pending) & ~idle])
             expected = table[len(target) :] @ effects.mean
-            effects = fit_effects(table, np.concatenate([target, expected]), prior)
+            effects = fit_effects(table, np.concatenate([target, expected]), held.prior)
         is_default = np.asarray(~flags.any(axis=1))
         return _Learnt(
             effects=effects,
-            crashes=learn_crashes(flags, view.failed),
+            crashes=self._risks(flags, view.failed, held),
             allowances=learn_allowances(flags, view.constraints, is_default),
             idle=idle,
             base=space.flags([view.incumbent(space.default)])[0] & ~idle,
+            trust=trust,
             untried=np.asarray(~flags[~view.failed].any(axis=0)),
         )
+
+    def _risks(self, flags: Flags, failed: Flags, held: Held) -> Crashes:
+        """What breaks, and of values that never ran what is held to break constraints."""
+        crashes = learn_crashes(flags, failed, held.failure)
+        unknown = ~flags[~failed].any(axis=0)
+        return replace(crashes, single=crashes.single - unknown * np.log1p(-held.violation))
+
+    def _believed(self, values: Mapping[str, Choice]) -> Route:
+        """A route of the beliefs, as far as this space has it."""
+        known = {k: v for k, v in values.items() if self.space.encode({k: v}) is not None}
+        return self.space.encode(known) or self.space.default
 
     def _route(self, flags: Flags) -> Route:
         route = np.array(self.space.default, dtype=np.int64)
@@ -138,6 +164,7 @@ class _Learnt:
         allowances: What uses up accuracy and the like.
         idle: Values that were part of a route that left the engine unchanged.
         base: The fastest route so far.
+        trust: In the beliefs that the search began with.
         untried: Values that no route that worked had.
     """
 
@@ -146,4 +173,5 @@ class _Learnt:
     allowances: Allowances
     idle: Flags
     base: Flags
+    trust: float
     untried: Flags
