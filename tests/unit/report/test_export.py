@@ -19,6 +19,8 @@ import numpy as np
 import optuna
 import pytest
 
+from smart_tuner.backends.onnxruntime.loader import loader_source
+from smart_tuner.backends.onnxruntime.settings import SessionSettings
 from smart_tuner.knobs.read import bundled_database
 from smart_tuner.report.export.runners import runner_source
 from smart_tuner.route.expression import parse_expression
@@ -310,30 +312,28 @@ class TestLoader:
         assert "holds no load_winner.py" in refused("export", "loader", "model.study")
 
 
+def test_a_study_of_tensorrt_rtx_has_a_loader_only(here: Path) -> None:
+    change(here, platform={"backend_version": "tensorrt-rtx 1.4.0"})
+    for form in ("trtexec", "torch-tensorrt", "triton"):
+        assert "one of tensorrt_rtx" in refused("export", form, "model.study")
+    assert (export("loader", "--for", "torch") / "run_winner.py").is_file()
+
+
 class TestOnnxRuntime:
     @pytest.fixture
     def there(self, here: Path) -> Path:
         """The same study, its winner a tuned session."""
-        settings = {
-            "provider": "cpu",
-            "graph_optimization_level": "extended",
-            "execution_mode": "parallel",
-            "execution_order": "default",
-            "intra_threads": 2,
-            "inter_threads": 3,
-            "switches": [
-                *(["enable_cpu_mem_arena", False], ["enable_mem_pattern", True]),
-                ["enable_mem_reuse", True],
-            ],
-            "disabled_optimizers": ["NchwcTransformer"],
-            "config_entries": [["session.intra_op.allow_spinning", "0"]],
-            "run_entries": [],
-            "provider_options": [],
-            "free_dimensions": [],
-            "custom_op_library": "",
-        }
+        settings = SessionSettings(
+            graph_optimization_level="extended",
+            execution_mode="parallel",
+            intra_threads=2,
+            inter_threads=3,
+            switches=(("enable_cpu_mem_arena", False), ("enable_mem_pattern", True)),
+            disabled_optimizers=("NchwcTransformer",),
+            config_entries=(("session.intra_op.allow_spinning", "0"),),
+        )
         engine = here / "model.study" / "winner" / "engine.json"
-        engine.write_text(json.dumps({"settings": settings}))
+        engine.write_text(json.dumps({"settings": settings.to_json()}))
         change(
             here,
             platform={"backend_version": "onnxruntime 1.32.0"},
@@ -362,6 +362,16 @@ class TestOnnxRuntime:
             "enable_mem_pattern": "1",
         }
 
+    def test_options_of_the_cuda_provider_go_along(self, there: Path) -> None:
+        settings = SessionSettings(provider="cuda", provider_options=(("use_tf32", "0"),))
+        engine = there / "model.study" / "winner" / "engine.json"
+        engine.write_text(json.dumps({"settings": settings.to_json()}))
+        digest = hashlib.sha256(engine.read_bytes()).hexdigest()
+        change(there, files={"engine.json": digest}, base={"provider": "cuda"})
+        text = (export("triton") / "model" / "config.pbtxt").read_text()
+        assert "kind: KIND_GPU" in text
+        assert 'name: "cuda" parameters { key: "use_tf32" value: "0" }' in text
+
     @pytest.mark.parametrize(
         ("words", "what"),
         [
@@ -380,9 +390,6 @@ class TestOnnxRuntime:
 
     def test_the_loader_runs_the_session(self, tmp_path: Path) -> None:
         """With the real runtime, in a process of its own."""
-        from smart_tuner.backends.onnxruntime.loader import loader_source
-        from smart_tuner.backends.onnxruntime.settings import SessionSettings
-
         model = write_simulated_model(tmp_path, compiler())
         source = loader_source(model, SessionSettings(intra_threads=1), "onnxruntime")
         (tmp_path / "load_winner.py").write_text(source)

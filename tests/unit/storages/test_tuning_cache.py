@@ -1,13 +1,19 @@
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.report.tuning_cache import cache_summary, summary_lines, trial_lines
 from smart_tuner.storages import tuning_cache
+from smart_tuner.storages.cached_trials import cached_trials, recorded_compiler
 from smart_tuner.storages.tuning_cache import TuningCache, counted_kinds, read_tuning_cache
 from smart_tuner.storages.tuning_cache_row import (
     TORCH,
@@ -222,6 +228,58 @@ class TestAccuracy:
         strict = HEADER[:-1] + b',"accuracy_parameter":{"epsilon":0.5}}'
         told = row(accuracy_loss={"y": None, "z": 0.1})
         assert read(tmp_path, strict, told).rows[0].outcome is TrialOutcome.INFEASIBLE
+
+
+CALM = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+)
+KEYS = st.sampled_from(
+    (
+        *("tuner_version", "accuracy_algorithm", "accuracy_parameter", "searching_algorithm"),
+        *("default_build_route", "tuning_expr", "files", "partition_key", "iter", "build_route"),
+        *("crash", "error_message", "accuracy_loss", "gpu_time"),
+    )
+)
+
+
+class TestAnything:
+    """Whatever the file holds, it is read or refused in one sentence."""
+
+    def check(self, path: Path) -> None:
+        try:
+            found = cached_trials(read_tuning_cache(path))
+        except UserInputError:
+            return
+        text = "\n".join(
+            (*summary_lines(cache_summary(found)), *(line for line in trial_lines(found)))
+        )
+        assert "\x1b" not in text
+        with suppress(UserInputError):
+            recorded_compiler(found)
+
+    @CALM
+    @given(st.lists(st.dictionaries(KEYS, VALUES, max_size=6), max_size=5))
+    def test_rows_of_any_types(self, rows: list[dict[str, Any]]) -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "t.jsonl"
+            lines = [HEADER, ROW, *(json.dumps(item).encode() for item in rows)]
+            path.write_bytes(b"\n".join(lines))
+            self.check(path)
+
+    @CALM
+    @given(st.integers(0, 1500), st.integers(0, 300), st.binary(max_size=20), st.booleans())
+    def test_damaged_bytes(self, start: int, length: int, patch: bytes, is_torch: bool) -> None:
+        name = "torch-tensorrt.jsonl" if is_torch else "trtexec-mixed.jsonl"
+        content = (GOLDEN / name).read_bytes()
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "t.jsonl"
+            path.write_bytes(content[:start] + patch + content[start + length :])
+            self.check(path)
 
 
 def test_settings_of_a_route() -> None:
