@@ -14,8 +14,9 @@ from smart_tuner.report.jsonl import trial_row
 from smart_tuner.report.markdown import code, plain, table
 from smart_tuner.report.setting import limit_text, setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
-from smart_tuner.storages.history import OVER_LIMIT, finished_trials, outcome_key
+from smart_tuner.storages.history import finished_trials, outcome_key
 from smart_tuner.storages.journal import open_study
+from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.search import BASELINE_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from smart_tuner.storages.history import NO_EFFECT, OVER_LIMIT
+from smart_tuner.storages.keys import NO_EFFECT, OVER_LIMIT
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:

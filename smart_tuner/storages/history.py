@@ -18,7 +18,9 @@ from smart_tuner.storages.keys import (
     LIMIT_KEYS,
     MEASURED,
     MESSAGE,
+    NO_EFFECT,
     OUTCOME,
+    OVER_LIMIT,
     RAN,
     REASON,
     SECONDS,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
-NO_EFFECT, OVER_LIMIT = "no effect", "over limit"
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 

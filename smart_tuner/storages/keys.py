@@ -13,6 +13,9 @@ Where a study has limits, those of ``LIMIT_KEYS`` follow that it has, in that or
 
 LIMIT_KEYS = (MEMORY, ENGINE_SIZE, BUILD_TIME)
 
+NO_EFFECT, OVER_LIMIT = "no effect", "over limit"
+"""What is counted apart from the outcomes: trials without effect, and over a limit."""
+
 PROPOSAL = "smart_tuner:proposal"
 """System attribute in which a sampler publishes ``{"route": {knob: value}, "reason": text}``.
 

@@ -7,8 +7,8 @@ from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.ask import ask_trial
-from smart_tuner.storages.history import OVER_LIMIT, finished_trials, outcome_key
-from smart_tuner.storages.keys import CONSTRAINT_KEYS
+from smart_tuner.storages.history import finished_trials, outcome_key
+from smart_tuner.storages.keys import CONSTRAINT_KEYS, OVER_LIMIT
 from smart_tuner.storages.tell import tell_trial
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY, Limits

@@ -12,8 +12,8 @@ from smart_tuner.measure.latency import Comparison, LatencySummary, Statistic
 from smart_tuner.report.page import write_report
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.storages.history import OVER_LIMIT
 from smart_tuner.storages.journal import open_study
+from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.admission import check_admission
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.result import TuneResult, Verdict
