@@ -17,7 +17,7 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from smart_tuner.bench.workloads import Workload
@@ -30,7 +30,7 @@ class Plan:
     """What to compare.
 
     Attributes:
-        samplers: Names.
+        samplers: Names; ``name:N`` for a slow one that runs on the first N workloads of each kind.
         generators: Names.
         workloads: How many of each generator.
         trials: Of each run.
@@ -57,33 +57,56 @@ class Plan:
         Raises:
             UserInputError: A name or a number is not possible.
         """
-        check_contestants(self.samplers)
+        limits = _limits(self.samplers)
+        check_contestants(tuple(limits))
         if not 1 <= self.trials <= MAX_TRIALS:
             msg = f"A run has 1 to {MAX_TRIALS} trials, not {self.trials}."
             raise UserInputError(msg)
-        if self.against is not None and self.against not in self.samplers:
+        if self.against is not None and self.against not in limits:
             msg = f"--against names {self.against!r}, which is not among --samplers."
             raise UserInputError(msg)
         if not self.generators and not self.recorded:
             msg = "There is nothing to compare on: name --generators or --recorded."
             raise UserInputError(msg)
-        names = dict.fromkeys(self.samplers)
         return tuple(
-            Task(name, workload, self.trials) for workload in self._workloads() for name in names
+            Task(name, workload, self.trials)
+            for members in self._workloads()
+            for position, workload in enumerate(members)
+            for name, limit in limits.items()
+            if limit is None or position < limit
         )
 
-    def _workloads(self) -> tuple[Workload, ...]:
-        simulated = choose_workloads(
-            self.generators,
-            self.workloads,
-            seed=self.seed,
-            knobs=self.knobs,
-            least_gain=self.least_gain,
-        )
-        recorded = recorded_workloads(
-            self.recorded, self.workloads, seed=self.seed, least_gain=self.least_gain
-        )
-        return (*simulated, *recorded)
+    def _workloads(self) -> Iterator[tuple[Workload, ...]]:
+        """Kind by kind."""
+        for name in dict.fromkeys(self.generators):
+            yield choose_workloads(
+                [name],
+                self.workloads,
+                seed=self.seed,
+                knobs=self.knobs,
+                least_gain=self.least_gain,
+            )
+        for path in self.recorded:
+            yield recorded_workloads(
+                [path], self.workloads, seed=self.seed, least_gain=self.least_gain
+            )
+
+    @property
+    def rival(self) -> str:
+        """The rival's name."""
+        return self.against or tuple(_limits(self.samplers))[-1]
+
+
+def _limits(samplers: Iterable[str]) -> dict[str, int | None]:
+    """Sampler names, each with its largest number of workloads of a kind."""
+    limits: dict[str, int | None] = {}
+    for text in samplers:
+        name, colon, number = text.partition(":")
+        if colon and not (number.isascii() and number.isdigit() and int(number)):
+            msg = f"--samplers {text!r}: after the colon comes a number of workloads, as smac:20."
+            raise UserInputError(msg)
+        limits[name] = int(number) if colon else None
+    return limits
 
 
 def run_comparison(
@@ -98,9 +121,8 @@ def run_comparison(
         on_run: Hears how many of how many runs are finished.
     """
     runs = execute(plan.tasks(), folder, jobs, on_run)
-    rival = plan.against or plan.samplers[-1]
-    described = {**asdict(plan), "recorded": [*map(str, plan.recorded)], "against": rival}
-    summary = Summary(described, score(runs), compare(runs, rival), curves(runs))
+    described = {**asdict(plan), "recorded": [*map(str, plan.recorded)], "against": plan.rival}
+    summary = Summary(described, score(runs), compare(runs, plan.rival), curves(runs))
     write_json(folder / SUMMARY_FILE, summary.to_json())
     write_page(summary, folder, f"{', '.join(plan.samplers)} compared")
     return summary

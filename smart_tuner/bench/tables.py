@@ -35,10 +35,20 @@ def score_tables(scores: Sequence[Score]) -> Iterator[tuple[str, list[str], Rows
 
 def _gain_table(group: str, members: Sequence[Score]) -> tuple[str, list[str], Rows]:
     points = list(members[0].gain)
-    head = ["sampler", *(f"@{n}" for n in points), "area", "log", "shipped", "90 %", "trials"]
+    head = [
+        "sampler",
+        "runs",
+        *(f"@{n}" for n in points),
+        "area",
+        "log",
+        "shipped",
+        "90 %",
+        "trials",
+    ]
     rows = [
         [
             score.sampler,
+            str(score.workloads),
             *(f"{score.gain[n]:.2f}" for n in points),
             f"{score.area:.2f}",
             f"{score.log_gain[points[-1]]:.2f}",
@@ -49,8 +59,7 @@ def _gain_table(group: str, members: Sequence[Score]) -> tuple[str, list[str], R
         for score in members
     ]
     name = "all generators" if group == POOLED else group
-    count = max(score.workloads for score in members)
-    return f"{name}: share of the attainable gain, {count} workloads", head, rows
+    return f"{name}: share of the attainable gain", head, rows
 
 
 def _cost_table(group: str, members: Sequence[Score]) -> tuple[str, list[str], Rows]:

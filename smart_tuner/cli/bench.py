@@ -39,7 +39,10 @@ def _option(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text)
 
 
-Samplers = Annotated[str, _option("--samplers", "NAMES", "Separated by commas.")]
+Samplers = Annotated[
+    str,
+    _option("--samplers", "NAMES", "Separated by commas; NAME:N runs on N workloads of a kind."),
+]
 Generators = Annotated[
     str | None, _option("--generators", "NAMES", "Kinds of simulated compilers.")
 ]

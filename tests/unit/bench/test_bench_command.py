@@ -33,7 +33,7 @@ def test_tables_for_people_and_files_for_later(tmp_path: Path) -> None:
         *SMALL,
     )
     assert (ended.code, ended.err) == (0, "")
-    assert "sparse: share of the attainable gain, 2 workloads" in ended.out
+    assert "sparse: share of the attainable gain" in ended.out
     assert "false winners" in ended.out
     assert "minus that of random-3" in ended.out
     assert len((out / RUNS_FILE).read_text().splitlines()) == 8
@@ -88,6 +88,7 @@ def test_recorded_compilers_take_the_place_of_simulated_ones(t4_file: Path) -> N
     [
         (("--samplers", "fast"), "--out FOLDER"),
         (("--samplers", "nope", "--out", "o"), "No sampler 'nope'; there are boca"),
+        (("--samplers", "fast:x", "--out", "o"), "as smac:20"),
         (("--samplers", ",", "--out", "o"), "Name at least one sampler"),
         (("--generators", "nope", "--out", "o"), "No generator 'nope'"),
         (("--generators", "", "--out", "o"), "name --generators or --recorded"),
@@ -123,6 +124,17 @@ def test_an_out_that_is_no_folder_is_the_environments_fault(tmp_path: Path) -> N
     ended = call("bench", "--samplers", "fast", "--out", tmp_path / "file", *SMALL)
     assert ended.code == 3
     assert "choose another --out" in ended.err
+
+
+def test_a_slow_sampler_may_run_on_the_first_workloads_only(tmp_path: Path) -> None:
+    words = ("bench", "--samplers", "fast,random-3:1", "--generators", "sparse,pairs")
+    ended = call(*words, "--out", tmp_path, "--json", *SMALL)
+    assert ended.code == 0
+    summary = read_summary(tmp_path)
+    counts = {score.sampler: score.workloads for score in summary.scores if score.group == "all"}
+    assert counts == {"fast": 4, "random-3": 2}
+    pooled = [item for item in summary.differences if item.group == "all"]
+    assert {(item.rival, item.workloads) for item in pooled} == {("random-3", 2)}
 
 
 def test_a_killed_comparison_goes_on(tmp_path: Path) -> None:
