@@ -1,8 +1,37 @@
-"""What all tests have in common: processes that start fast, since they start many hundred."""
+"""What all tests have in common: processes that start fast, and folders that are made once."""
+
+from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 # Where byte code is switched off, each process would compile the package from its sources first.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # The library behind numpy's matrix products starts a thread for each processor, used or not.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> MakeOnce:
+    """Fill a folder once for all workers; later nothing in it may be changed."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import uuid
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,6 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
+
+    from tests.conftest import MakeOnce
 
 HERE = Path(__file__).parent
 MARK = "SMART_TUNER_CASE_RUN"
@@ -52,11 +54,9 @@ def load_module(name: str) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def cases(case_tools: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cases(case_tools: ModuleType, make_once: MakeOnce) -> Path:
     """Folder that holds every case but the 2.3 GB one, with its ``manifest.json``."""
-    root = tmp_path_factory.mktemp("cases")
-    case_tools.make_cases(root)
-    return root
+    return make_once("cases", case_tools.make_cases)
 
 
 @pytest.fixture(scope="session")
@@ -212,11 +212,16 @@ class Study:
 
 
 @pytest.fixture(scope="session")
-def trouble(cases: Path, product: Product, tmp_path_factory: pytest.TempPathFactory) -> Study:
+def trouble(cases: Path, product: Product, make_once: MakeOnce) -> Study:
     """A finished study in which every route is one kind of trouble; nobody writes to it."""
-    folder = tmp_path_factory.mktemp("trouble") / "study"
-    loads = folder.parent / "loads.txt"
     call = ("tune", cases / "O23/a_microseconds.onnx", *TROUBLE)
-    run = product.run(*call, "--study", folder, "--seed", "1", CASE_LOADS=str(loads))
-    assert run.code == 0
-    return Study(folder, call, run)
+
+    def fill(folder: Path) -> None:
+        loads = str(folder / "loads.txt")
+        run = product.run(*call, "--study", folder / "study", "--seed", "1", CASE_LOADS=loads)
+        assert run.code == 0
+        (folder / "run.json").write_text(json.dumps(asdict(run)), encoding="utf-8")
+
+    folder = make_once("trouble", fill)
+    run = Run(**json.loads((folder / "run.json").read_text(encoding="utf-8")))
+    return Study(folder / "study", call, run)

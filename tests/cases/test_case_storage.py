@@ -189,7 +189,7 @@ def test_o31_o32_a_second_run_a_reader_and_a_kill_lose_nothing(
     words = (*trouble.call, "--study", study, "--only", "level")
     levels = "0 1 2 3 4 5 6 7"
     with product.started(*words, CASE_SLOW="3", CASE_LEVELS=levels) as process:
-        wait_for(study / "trials/2/engine", process)
+        wait_for(study / "trials/1/engine", process)
         second = product.run(*words, CASE_LEVELS=levels)
         status = product.run("status", study, "--json")
         children = psutil.Process(process.pid).children(recursive=True)

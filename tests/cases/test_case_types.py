@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.cases.conftest import Product
 
 EXACT = ("--metric=linf", "--epsilon=0")
-OTHER_ROUTE = "--route=-execution_mode=parallel"
+OTHER_ROUTE = "--route=-session:enable_mem_pattern=off"
 BIG = 2**53 + 1
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from filelock import FileLock
 
 from tests.unit.cli.calling import REPLAY, call, write_model
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.conftest import MakeOnce
 
 
 @pytest.fixture
@@ -20,16 +21,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A study that found a winner, made once for all workers; nothing in it may be changed."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "finished"
+def finished(make_once: MakeOnce) -> Path:
+    """A study that found a winner; nothing in it may be changed."""
+    return make_once("finished", finish) / "a study"
+
+
+def finish(folder: Path) -> None:
+    limits = ("--trials", 4, "--budget", "50s", "--seed", 3)
     study = folder / "a study"
-    with FileLock(f"{folder}.lock"):
-        if not folder.exists():
-            folder.mkdir()
-            limits = ("--trials", 4, "--budget", "50s", "--seed", 3)
-            ended = call("tune", write_model(folder), *REPLAY, "--study", study, *limits, "--json")
-            assert ended.code == 0, ended
-            (folder / "tune.json").write_text(ended.out, encoding="utf-8")
-    return study
+    ended = call("tune", write_model(folder), *REPLAY, "--study", study, *limits, "--json")
+    assert ended.code == 0, ended
+    (folder / "tune.json").write_text(ended.out, encoding="utf-8")

@@ -7,7 +7,6 @@ from typing import Any
 
 import optuna
 import pytest
-from filelock import FileLock
 
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.route.build_route import BuildRoute
@@ -17,6 +16,7 @@ from smart_tuner.study.events import PhaseStarted
 from smart_tuner.study.fresh import FreshBuilder
 from smart_tuner.study.result import read_result
 from smart_tuner.study.tune import tune
+from tests.conftest import MakeOnce
 from tests.unit.study.pretend import (
     Answer,
     Planted,
@@ -77,27 +77,28 @@ def make_builder(tmp_path: Path) -> MakeBuilder:
     return make
 
 
+PLANTED: dict[str, Any] = {
+    "backend": "replay",
+    "metric": "linf",
+    "budget": 60,
+    "trials": 9,
+    "seed": 1,
+}
+
+
 @pytest.fixture(scope="session")
-def planted_origin(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Planted:
-    """One finished study with a winner, made once for all workers; nothing in it may be changed."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "planted"
-    settings = {"backend": "replay", "metric": "linf", "budget": 60, "trials": 9, "seed": 1}
-    heard = folder / "heard.json"
-    with FileLock(f"{folder}.lock"):
-        if not folder.exists():
-            folder.mkdir()
-            heard.write_text(json.dumps(make_planted(folder, settings)))
+def planted_origin(make_once: MakeOnce) -> Planted:
+    """One finished study with a winner; nothing in it may be changed."""
+    folder = make_once("planted", make_planted)
     return Planted(
         folder / "model.onnx",
         read_result(folder / "study" / "result.json"),
-        settings,
-        tuple(json.loads(heard.read_text())),
+        PLANTED,
+        tuple(json.loads((folder / "phases.json").read_text())),
     )
 
 
-def make_planted(folder: Path, settings: Mapping[str, Any]) -> list[str]:
-    """Make that study and return the phases that were told."""
+def make_planted(folder: Path) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     model = write_simulated_model(folder, planted_compiler())
     listener = Recorder()
@@ -105,8 +106,9 @@ def make_planted(folder: Path, settings: Mapping[str, Any]) -> list[str]:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
         measure_briefly(patch)
-        tune(model, study=folder / "study", listener=listener, **settings)
-    return [event.phase for event in listener.of(PhaseStarted)]
+        tune(model, study=folder / "study", listener=listener, **PLANTED)
+    phases = [event.phase for event in listener.of(PhaseStarted)]
+    (folder / "phases.json").write_text(json.dumps(phases))
 
 
 @pytest.fixture
