@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
 from tests.fake_tensorrt.scenario import current_scenario
 from tests.fake_tensorrt.sdk import make_module
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-
-@lru_cache(maxsize=1)
-def _module() -> ModuleType:
-    return make_module(current_scenario())
-
-
-def __getattr__(name: str) -> Any:
-    """Members of that SDK."""
-    return getattr(_module(), name)
+# Written out, not looked up on demand: since Python 3.12 protocols ask for what stands in a module.
+globals().update(vars(make_module(current_scenario())))
