@@ -128,6 +128,15 @@ class TestTrtexec:
             *("--setBuildRoute=-copy_ppg=off", "$@"),
         ]
 
+    def test_route_knobs_of_the_base_are_part_of_it(self, here: Path) -> None:
+        change(here, base={"tactic:splitk": "off"})
+        place = export("trtexec")
+        assert (place / "route.txt").read_text() == "-tactic:splitk=off -copy_ppg=off\n"
+        assert (place / "winner_expression.txt").read_text() == "-copy_ppg=[on|off]\n"
+        found = cached_trials(read_tuning_cache(place / "tuning_cache.jsonl"))
+        assert found.baseline
+        assert dict(found.baseline.row.settings)["tactic:splitk"] == "off"
+
     def test_the_command_survives_a_shell(self, here: Path) -> None:
         odd = here / "it's $HOME; `x` [a]"
         odd.mkdir()

@@ -74,6 +74,16 @@ def test_a_cache_in_which_nothing_worked_ends_with_1(here: Path) -> None:
     assert "baseline: not there" in ended.out
 
 
+def test_a_run_that_was_killed_at_once_is_a_cache_too(here: Path) -> None:
+    header = (here / "trtexec-fast.jsonl").read_text().splitlines()[0]
+    (here / "begun.jsonl").write_text(f"{header}\n")
+    ended = call("import", "trtexec", "begun.jsonl", "--json")
+    data = json.loads(ended.out)
+    assert ended.code == 1
+    assert (data["rows"], data["trials"], data["has_header"]) == (0, {}, True)
+    assert data["fastest_route"] is data["baseline_ms"] is data["apparent_gain"] is None
+
+
 def test_trials_are_kept_in_the_form_of_a_study(here: Path) -> None:
     assert call("import", "trtexec", "trtexec-mixed.jsonl", "--out", "trials.jsonl").code == 0
     rows = [json.loads(line) for line in (here / "trials.jsonl").read_text().splitlines()]
