@@ -13,7 +13,7 @@ import sys
 import types
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
@@ -35,15 +35,15 @@ from tests.unit.backends.tensorrt.running import any_batch
 from tests.unit.cli.calling import Ended, call
 from tests.unit.report.pretend_tensorrt import compiler
 
+if TYPE_CHECKING:
+    from tests.conftest import MakeOnce
+
 BACKEND = "tests.unit.report.pretend_tensorrt:PretendTensorRt"
-BASE = 'refit = "on"\nlaunch = "enqueue"\n'
 
 
-@pytest.fixture(scope="module")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished study with a winner, made once."""
+def make_study(folder: Path) -> None:
+    """A finished study with a winner."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    folder = tmp_path_factory.mktemp("tensorrt")
     model = write_simulated_model(folder, compiler(), seed=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
@@ -62,7 +62,12 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     assert result.verdict is Verdict.WINNER
     assert result.route == "-copy_ppg=off"
-    return folder
+
+
+@pytest.fixture(scope="session")
+def origin(make_once: MakeOnce) -> Path:
+    """That study, made once; nothing in it may be changed."""
+    return make_once("pretended TensorRT", make_study)
 
 
 @pytest.fixture
