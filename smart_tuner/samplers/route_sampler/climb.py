@@ -58,8 +58,9 @@ def climb(route: Flags, costs: Costs, limit: int = MAX_CHANGES) -> Flags:
     route = route.copy()
     gain = 0.0
     done = np.zeros(int(costs.knob.max(initial=-1)) + 1, dtype=bool)
+    risk = costs.crashes.single + costs.crashes.pair[:, route].sum(axis=1)
     for _ in range(limit):
-        gains, risks = _changes(route, costs)
+        gains, risks = _changes(route, costs, risk)
         gains[done[costs.knob]] = -1.0
         worth = np.where(gains > 0, (gain + gains) * np.exp(-CAUTION * risks), -1.0)
         best = int(np.argmax(worth)) if worth.size else -1
@@ -67,7 +68,10 @@ def climb(route: Flags, costs: Costs, limit: int = MAX_CHANGES) -> Flags:
             break
         gain += float(gains[best])
         done[costs.knob[best]] = True
+        before = route.copy()
         flip(route, best, costs.knob)
+        for value in np.flatnonzero(before != route):
+            risk = risk + (1 if route[value] else -1) * costs.crashes.pair[value]
     return route
 
 
@@ -78,11 +82,13 @@ def flip(route: Flags, value: int, knob: npt.NDArray[np.int64]) -> None:
     route[value] = not is_set
 
 
-def _changes(route: Flags, costs: Costs) -> tuple[Figures, Figures]:
-    """Gain and added risk of flipping each value; a gain of -1 where it must not be done."""
+def _changes(route: Flags, costs: Costs, risk: Figures) -> tuple[Figures, Figures]:
+    """Gain and added risk of flipping each value; a gain of -1 where it must not be done.
+
+    ``risk`` is what each value adds to the route's, alone and with the values that it has.
+    """
     present = np.flatnonzero(route)
     knob = costs.knob
-    risk = costs.crashes.single + costs.crashes.pair[:, present].sum(axis=1)
     gains = _instead(knob, present, costs.effect) - costs.effect
     gains[present] = costs.effect[present]
     risks = risk - _instead(knob, present, risk)

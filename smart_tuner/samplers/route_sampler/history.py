@@ -86,44 +86,85 @@ def distance(route: Route, other: Route) -> int:
     return sum(choice != other[knob] for knob, choice in enumerate(route))
 
 
-def view_trials(study: optuna.Study, space: RouteSpace, number: int) -> TrialView:
-    """Read a study; trials of other spaces and those closed as FAIL are left out.
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """One finished trial; see :class:`TrialView`."""
+
+    route: Route
+    log_ms: float
+    failed: bool
+    violated: bool
+    constraints: Mapping[str, float]
+    unchanged: bool
+
+
+class TrialReader:
+    """Reads studies, each finished trial once.
+
+    What was read is kept only together with the very trial that it was read from, and a finished
+    trial never changes: so a reader that is new and one that has read before give equal views.
 
     Args:
-        study: The study.
         space: What to read of each trial.
-        number: The trial to propose for, which is left out.
     """
-    trials = [trial for trial in study.get_trials(deepcopy=False) if trial.number != number]
-    read = [(trial, space.encode(_params(trial, space))) for trial in trials]
-    mine = [(trial, route) for trial, route in read if route is not None]
-    ended = [(trial, route) for trial, route in mine if trial.state in ENDED]
-    pending = tuple(route for trial, route in mine if trial.state in PENDING)
-    constraints = [trial.constraints for trial, _ in ended]
-    failed = np.array(
-        [_is_failed(trial, c) for (trial, _), c in zip(ended, constraints, strict=True)],
-        dtype=bool,
-    )
-    broken = np.array(
-        [any(value > 0 for value in row.values()) for row in constraints], dtype=bool
-    )
-    routes = tuple(route for _, route in ended)
-    return TrialView(
-        routes=routes,
-        log_ms=np.array([_log_ms(trial) for trial, _ in ended], dtype=float),
+
+    def __init__(self, space: RouteSpace) -> None:
+        self._space = space
+        self._kept: dict[int, tuple[FrozenTrial, _Ended | None]] = {}
+
+    def read(self, study: optuna.Study, number: int) -> TrialView:
+        """Read a study; trials of other spaces and those closed as FAIL are left out.
+
+        Args:
+            study: The study.
+            number: The trial to propose for, which is left out.
+        """
+        trials = [trial for trial in study.get_trials(deepcopy=False) if trial.number != number]
+        ended = [self._ended(trial) for trial in trials if trial.state in ENDED]
+        mine = [row for row in ended if row is not None]
+        waiting = (
+            self._space.encode(_params(trial, self._space))
+            for trial in trials
+            if trial.state in PENDING
+        )
+        pending = tuple(route for route in waiting if route is not None)
+        routes = tuple(row.route for row in mine)
+        return TrialView(
+            routes=routes,
+            log_ms=np.array([row.log_ms for row in mine], dtype=float),
+            failed=np.array([row.failed for row in mine], dtype=bool),
+            violated=np.array([row.violated for row in mine], dtype=bool),
+            constraints=_columns([row.constraints for row in mine]),
+            unchanged=np.array([row.unchanged for row in mine], dtype=bool),
+            pending=pending,
+            known=frozenset(routes + pending),
+        )
+
+    def _ended(self, trial: FrozenTrial) -> _Ended | None:
+        kept = self._kept.get(trial.number)
+        if kept is None or kept[0] is not trial:
+            kept = (trial, _read(trial, self._space.encode(trial.params)))
+            self._kept[trial.number] = kept
+        return kept[1]
+
+
+def _read(trial: FrozenTrial, route: Route | None) -> _Ended | None:
+    if route is None:
+        return None
+    constraints = trial.constraints
+    failed = _is_failed(trial, constraints)
+    return _Ended(
+        route=route,
+        log_ms=_log_ms(trial),
         failed=failed,
-        violated=broken & ~failed,
-        constraints=_continuous(constraints),
-        unchanged=np.array([_is_unchanged(trial) for trial, _ in ended], dtype=bool),
-        pending=pending,
-        known=frozenset(routes + pending),
+        violated=not failed and any(value > 0 for value in constraints.values()),
+        constraints={k: v for k, v in constraints.items() if k not in FAILURE_KEYS},
+        unchanged=_is_unchanged(trial),
     )
 
 
 def _params(trial: FrozenTrial, space: RouteSpace) -> Mapping[str, object]:
-    """A trial's values; for a pending one also what is proposed or queued for it."""
-    if trial.state not in PENDING:
-        return trial.params
+    """A pending trial's values, and what is proposed or queued for it."""
     queued = trial.system_attrs.get("fixed_params", {})
     published = trial.system_attrs.get(PROPOSAL)
     if isinstance(published, dict):
@@ -137,15 +178,9 @@ def _is_failed(trial: FrozenTrial, constraints: Mapping[str, float]) -> bool:
     return any(constraints.get(key, 0.0) > 0 for key in FAILURE_KEYS)
 
 
-def _continuous(
-    constraints: Sequence[Mapping[str, float]],
-) -> Mapping[str, npt.NDArray[np.float64]]:
-    keys = dict.fromkeys((ACCURACY, *(key for row in constraints for key in row)))
-    return {
-        key: np.array([row.get(key, math.nan) for row in constraints], dtype=float)
-        for key in keys
-        if key not in FAILURE_KEYS
-    }
+def _columns(rows: Sequence[Mapping[str, float]]) -> Mapping[str, npt.NDArray[np.float64]]:
+    keys = dict.fromkeys((ACCURACY, *(key for row in rows for key in row)))
+    return {key: np.array([row.get(key, math.nan) for row in rows], dtype=float) for key in keys}
 
 
 def _is_unchanged(trial: FrozenTrial) -> bool:

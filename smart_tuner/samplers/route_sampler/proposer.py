@@ -12,7 +12,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from typing_extensions import override
 
 from smart_tuner.errors import SearchExhausted
-from smart_tuner.samplers.route_sampler.history import view_trials
+from smart_tuner.samplers.route_sampler.history import TrialReader
 from smart_tuner.samplers.route_sampler.keys import PROPOSAL
 from smart_tuner.samplers.route_sampler.space import RouteSpace
 
@@ -76,6 +76,7 @@ class RouteProposer(BaseSampler):
     ) -> None:
         self.space = RouteSpace.of(choices, defaults)
         self.seed = seed % SEED_RANGE
+        self._reader = TrialReader(self.space)
         self._distributions = self.space.distributions
 
     @abstractmethod
@@ -97,7 +98,7 @@ class RouteProposer(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         self._raise_error_if_multi_objective(study)
-        view = view_trials(study, self.space, trial.number)
+        view = self._reader.read(study, trial.number)
         generator = np.random.default_rng((self.seed, trial.number))
         proposal = self._next(Request(study, trial, view, generator))
         self._publish(study, trial, proposal)
