@@ -27,7 +27,7 @@ def test_twenty_kills_at_random_moments(victim: Victim) -> None:
         session = victim.start(*options)
         if number % 2:
             # From the start of the process on: imports, preparation, baseline.
-            time.sleep(random_moments.uniform(0.3, 2.5))
+            time.sleep(random_moments.uniform(0.3, 2.0))
         else:
             session.wait_for(random_moments.choice([r"^\[search\]", r"^trial ", r"^trial "]))
             time.sleep(random_moments.uniform(0.0, 0.8))
