@@ -176,6 +176,23 @@ class BackendContract:
             runner.time_block(5)
             _assert_equal(runner.outputs(), outputs)
 
+    def test_what_may_be_said_beside_is_well_formed(
+        self, backend: Backend, engine: Engine, inputs: Tensors
+    ) -> None:
+        """Choices are texts, memory and size are bytes, a timing cache lies beside the engine.
+
+        Each of them may be missing.
+        """
+        with backend.load(engine) as runner:
+            runner.infer(inputs)
+            decided = dict(getattr(runner, "decided", {}))
+            memory = getattr(runner, "memory_bytes", None)
+        assert all(type(text) is str for pair in decided.items() for text in pair)
+        for size in (memory, engine.size_bytes):
+            assert size is None or (type(size) is int and size >= 0)
+        cache = engine.timing_cache
+        assert cache is None or (cache.is_file() and cache.parent == engine.path.parent)
+
     def test_missing_inputs_do_not_run(self, backend: Backend, engine: Engine) -> None:
         """Inputs that are missing raise ``RunError``."""
         with backend.load(engine) as runner, pytest.raises(RunError):
