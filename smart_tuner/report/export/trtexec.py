@@ -47,7 +47,6 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
     route = knobs.only(winner.settings)
     others = {name: value for name, value in winner.settings.items() if name not in route}
     flags = trtexec_flags(winner, others)
-    rows, left_out = _rows(winner, knobs)
     command = ["trtexec", f"--onnx={winner.model}", f"--saveEngine={ENGINE}", *flags.words]
     if timings := winner.timing_cache:
         command.append(f"--timingCacheFile={timings.name}")
@@ -55,16 +54,16 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
     texts = {
         ROUTE: route_text(route),
         EXPRESSION: _expression(winner, knobs, openly=False),
-        SWEEP: " ".join(
-            f"-{name}=[{_default(winner, knobs, name)}|{value}]"
-            for name, value in knobs.only(winner.route).items()
-        ),
+        SWEEP: " ".join(_pair(winner, knobs, name) for name in knobs.only(winner.route)),
     }
-    run = _run(winner, knobs, command)
     files = {name: f"{text}\n" for name, text in texts.items() if text}
-    files[CACHE] = "".join(cache_lines(run, rows))
+    notes = knobs.notes
+    if len(knobs.database):
+        files[CACHE], said = _cache(winner, knobs, command)
+        notes += said
+    else:
+        notes += (f"{winner.runtime} {winner.version} has no build routes: flags say it all.",)
     files[COMMAND] = _script(replay)
-    notes = (*knobs.notes, *_left_out(left_out), *_losses_note(run))
     for name, text in files.items():
         (place / name).write_bytes(text.encode())
     about = {name: text for name, text in _ABOUT.items() if name in files}
@@ -72,6 +71,21 @@ def export_trtexec(winner: Winner, place: Path) -> Export:
         shutil.copyfile(timings, place / timings.name)
         about[timings.name] = "the winner's timings of kernels; trtexec adds its own"
     return Export("trtexec", about, _CAUTION, flags.without, notes)
+
+
+def _pair(winner: Winner, knobs: RouteKnobs, name: str) -> str:
+    """Default and chosen value of a knob; trtexec sweeps no open one, which stays as chosen."""
+    value = winner.route[name]
+    if knobs.database[name].is_open:
+        return f"-{name}={value}"
+    return f"-{name}=[{_default(winner, knobs, name)}|{value}]"
+
+
+def _cache(winner: Winner, knobs: RouteKnobs, command: list[str]) -> tuple[str, tuple[str, ...]]:
+    """The tuning cache, and what it lacks."""
+    rows, left_out = _rows(winner, knobs)
+    run = _run(winner, knobs, command)
+    return "".join(cache_lines(run, rows)), (*_left_out(left_out), *_losses_note(run))
 
 
 def _script(words: list[str]) -> str:

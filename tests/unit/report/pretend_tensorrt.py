@@ -60,3 +60,11 @@ class PretendTensorRt(ReplayBackend):
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         engine = super().build(request, workdir)
         return dataclasses.replace(engine, loader="import tensorrt as trt\n\n\ndef load(): ...\n")
+
+
+class PretendOldTensorRt(PretendTensorRt):
+    """A version without build routes: every knob is the builder's."""
+
+    def knobs(self, model: ModelSpec | None = None) -> KnobDatabase:
+        knobs = (dataclasses.replace(knob, source="builder") for knob in super().knobs(model))
+        return KnobDatabase(tuple(knobs), "tensorrt 8.6.0")

@@ -142,6 +142,31 @@ class TestTrtexec:
         assert found.baseline
         assert dict(found.baseline.row.settings)["tactic:splitk"] == "off"
 
+    def test_an_open_knob_of_the_winner_is_not_swept(self, here: Path) -> None:
+        change(here, route="-copy_ppg=off -kgen:topk_algo=16")
+        place = export("trtexec")
+        expected = "-copy_ppg=[on|off] -kgen:topk_algo=16"
+        assert (place / "winner_expression.txt").read_text() == f"{expected}\n"
+        assert "-kgen:topk_algo=16 " in (place / "expression.txt").read_text()
+        for name in ("winner_expression.txt", "expression.txt"):
+            parse_expression((place / name).read_text(), bundled_database())
+
+    def test_a_version_without_routes_needs_flags_only(self, here: Path) -> None:
+        settings = here / "model.study" / "study.toml"
+        settings.write_text(settings.read_text().replace("PretendTensorRt", "PretendOldTensorRt"))
+        change(
+            here,
+            route="-builder:optimization_level=4",
+            platform={"backend_version": "tensorrt 8.6.0"},
+        )
+        ended = call("export", "trtexec", "model.study", "--json")
+        data = json.loads(ended.out)
+        assert data["files"] == ["trtexec.sh", "README.md"]
+        assert data["notes"] == ["tensorrt 8.6.0 has no build routes: flags say it all."]
+        script = Path("model.trtexec/trtexec.sh").read_text()
+        assert "--builderOptimizationLevel=4" in script
+        assert "setBuildRoute" not in script
+
     def test_the_command_survives_a_shell(self, here: Path) -> None:
         odd = here / "it's $HOME; `x` [a]"
         odd.mkdir()
