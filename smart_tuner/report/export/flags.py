@@ -8,10 +8,10 @@ its default. Flags go by the major version that the winner was tuned with.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.report.export.io_formats import read_io_formats
 from smart_tuner.report.export.shape_flags import shape_flags
 
 if TYPE_CHECKING:
@@ -198,11 +198,10 @@ def _lists(settings: Mapping[str, str], major: int, without: dict[str, str]) -> 
 def _formats(winner: Winner, settings: Mapping[str, str], without: dict[str, str]) -> list[str]:
     """I/O formats, one for each tensor in the model's order; trtexec 11 takes no types."""
     text = settings.get("io_formats", "")
-    items = [item.rsplit(":", 2) for item in re.split(r"[,\s]+", text) if item]
-    given = {item[0]: ":".join(item[1:]) for item in items}
+    given = {name: ":".join(form) for name, form in read_io_formats(text).items()}
     spec = winner.workload.model
     known = {tensor.name for tensor in (*spec.inputs, *spec.outputs)}
-    if not set(given) <= known or any(len(item) != 3 for item in items):
+    if not set(given) <= known or len(given) < len(text.replace(",", " ").split()):
         without[f"io_formats={text}"] = "its names cannot be written for trtexec"
         return []
     words = []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.model.dtypes import type_name
 from smart_tuner.model.tensors import load_tensors
+from smart_tuner.report.export.io_formats import LINEAR, long_name, read_io_formats
 from smart_tuner.report.export.shape_flags import profile_shapes
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ class Tensor:
         name: Its name.
         dtype: numpy's name of its type, as the engine takes or gives it.
         shape: Sizes; -1 where the workload's points differ, or the profile spans a range.
+        is_linear: Whether its elements lie one after the other, last dimension first.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    is_linear: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +67,11 @@ def winner_tensors(winner: Winner) -> Tensors:
         for name, shape in profile["min"].items()
     }
     widened = tuple(
-        Tensor(tensor.name, tensor.dtype, _wider(tensor.shape, spans.get(tensor.name)))
-        for tensor in inputs
+        replace(tensor, shape=_wider(tensor.shape, spans.get(tensor.name))) for tensor in inputs
     )
     is_wider = any(new != old for new, old in zip(widened, inputs, strict=True))
     if is_wider:
-        outputs = tuple(
-            Tensor(tensor.name, tensor.dtype, (ANY,) * len(tensor.shape)) for tensor in outputs
-        )
+        outputs = tuple(replace(tensor, shape=(ANY,) * len(tensor.shape)) for tensor in outputs)
     return Tensors(widened, outputs)
 
 
@@ -85,11 +85,14 @@ def _gathered(
     names: Iterable[str], points: list[dict[str, Array]], winner: Winner
 ) -> tuple[Tensor, ...]:
     found = []
+    formats = read_io_formats(winner.base.get("io_formats", ""))
     for name in names:
         arrays = [tensors[name] for tensors in points]
         sizes = zip(*(array.shape for array in arrays), strict=True)
         shape = tuple(size[0] if len(set(size)) == 1 else ANY for size in sizes)
-        found.append(Tensor(name, _engine_type(type_name(arrays[0]), winner), shape))
+        dtype = _engine_type(type_name(arrays[0]), winner)
+        given, layout = formats.get(name, (dtype, LINEAR))
+        found.append(Tensor(name, long_name(given), shape, layout == LINEAR))
     return tuple(found)
 
 

@@ -121,11 +121,12 @@ def _tensors(kind: str, tensors: tuple[Tensor, ...]) -> Iterator[str]:
         # Triton has no 0-d tensors on the wire.
         shape = tensor.shape or (1,)
         reshape = "" if tensor.shape else " reshape { shape: [ ] }"
+        layout = "" if tensor.is_linear else " is_non_linear_format_io: true"
         end = "," if index + 1 < len(tensors) else ""
         sizes = ", ".join(map(str, shape))
         yield (
             f"  {{ name: {_quoted(tensor.name)} data_type: TYPE_{_TYPES[tensor.dtype]} "
-            f"dims: [ {sizes} ]{reshape} }}{end}"
+            f"dims: [ {sizes} ]{reshape}{layout} }}{end}"
         )
     yield "]"
 

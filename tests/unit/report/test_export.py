@@ -22,7 +22,10 @@ import pytest
 from smart_tuner.backends.onnxruntime.loader import loader_source
 from smart_tuner.backends.onnxruntime.settings import SessionSettings
 from smart_tuner.knobs.read import bundled_database
+from smart_tuner.model.tensors import save_tensors
 from smart_tuner.report.export.runners import runner_source
+from smart_tuner.report.export.tensors import winner_tensors
+from smart_tuner.report.export.winner import read_winner
 from smart_tuner.route.expression import parse_expression
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.cached_trials import cached_trials
@@ -292,6 +295,22 @@ class TestTriton:
         assert 'name: "x" data_type: TYPE_FP32 dims: [ -1, 16 ]' in text
         assert 'name: "y" data_type: TYPE_FP32 dims: [ -1, -1 ]' in text
         assert "optimization { cuda { graphs: true } }" in text
+
+    def test_types_and_layouts_are_those_of_the_engine(self, here: Path) -> None:
+        change(here, base={"io_formats": "x:fp16:chw y:int8:chw32"})
+        text = (export("triton") / "model" / "config.pbtxt").read_text()
+        assert '{ name: "x" data_type: TYPE_FP16 dims: [ 1, 16 ] }' in text
+        assert "TYPE_INT8 dims: [ 1, 16 ] is_non_linear_format_io: true }" in text
+
+    @pytest.mark.parametrize(("version", "kind"), [("8.6.0", "INT32"), ("10.3.0", "INT64")])
+    def test_old_versions_narrow_integers(self, version: str, kind: str, here: Path) -> None:
+        change(here, platform={"backend_version": f"tensorrt {version}"})
+        winner = read_winner(Path("model.study"))
+        ids = {"x": np.zeros((1, 16), np.int64)}
+        for pair in winner.workload.points[0].pairs:
+            save_tensors(pair.inputs, ids)
+        (tensor,) = winner_tensors(winner).inputs
+        assert tensor.dtype == kind.lower()
 
 
 class TestLoader:
