@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ class DeviceRunner:
 
     def time_block(self, iterations: int) -> tuple[float, ...]:
         with self.log.open("a") as log:
-            log.write(f"{time.monotonic_ns()} {os.getppid()}\n")
+            log.write(f"{time.monotonic_ns()}\n")
         return (self.latency_ms,) * iterations
 
     def outputs(self) -> Tensors:

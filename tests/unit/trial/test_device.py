@@ -16,7 +16,7 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY, Limits
-from tests.unit.trial.conftest import HERE, make_workload, write_references
+from tests.unit.trial.conftest import HERE, write_references
 from tests.unit.trial.device_backend import builds
 
 Make = Callable[..., Evaluator]
@@ -142,9 +142,9 @@ from tests.unit.trial.test_device import BACKEND, HERE, RULE
 if __name__ == "__main__":
     sys.path.insert(0, str(HERE))
     place = Path(sys.argv[1])
-    with Evaluator(make_workload(place), EvaluatorOptions(BACKEND), place / sys.argv[2]) as own:
-        own.make_references()
-        own.check_baseline(RULE)
+    with Evaluator(make_workload(place), EvaluatorOptions(BACKEND), place) as evaluator:
+        evaluator.make_references()
+        evaluator.check_baseline(RULE)
 """
 
 
@@ -152,13 +152,19 @@ def test_two_studies_on_one_gpu_measure_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    make_workload(tmp_path)
+    places = (tmp_path / "one", tmp_path / "two")
+    for place in places:
+        place.mkdir()
     started = [
-        subprocess.Popen([sys.executable, "-c", MEASURE, str(tmp_path), name], cwd=HERE.parents[2])
-        for name in ("one", "two")
+        subprocess.Popen([sys.executable, "-c", MEASURE, str(place)], cwd=HERE.parents[2])
+        for place in places
     ]
     assert [process.wait(60) for process in started] == [0, 0]
-    lines = (tmp_path / "model" / "timed.log").read_text().splitlines()
-    order = [pid for _, pid in sorted((int(at), pid) for at, pid in map(str.split, lines))]
-    assert len(set(order)) == 2
+    timed = [
+        (int(line.split()[0]), place.name)
+        for place in places
+        for line in (place / "model" / "timed.log").read_text().splitlines()
+    ]
+    order = [name for _, name in sorted(timed)]
+    assert set(order) == {"one", "two"}
     assert sum(before != after for before, after in pairwise(order)) == 1
