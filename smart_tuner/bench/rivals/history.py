@@ -68,6 +68,22 @@ class Told:
     measured: float | None = None
 
 
+def near_default(
+    choices: Choices, generator: np.random.Generator, flips: int = STARTUP_FLIPS
+) -> Values:
+    """The default route with a few knobs, drawn at random, at another value.
+
+    Args:
+        choices: Choices by knob name, the default first, at least two each.
+        generator: Source of the draw.
+        flips: How many knobs.
+    """
+    route = {name: values[0] for name, values in choices.items()}
+    for name in generator.permutation(list(route))[:flips].tolist():
+        route[name] = str(generator.choice(choices[name][1:]))
+    return route
+
+
 class AskTellSampler(BaseSampler):
     """Base of rivals that keep a state of their own: told each trial once, asked for the next.
 
@@ -97,10 +113,7 @@ class AskTellSampler(BaseSampler):
 
     def near_default(self, flips: int = STARTUP_FLIPS) -> Values:
         """The default route with a few knobs, drawn at random, at another value."""
-        route = self.default
-        for name in self.generator.permutation(list(route))[:flips].tolist():
-            route[name] = str(self.generator.choice(self.choices[name][1:]))
-        return route
+        return near_default(self.choices, self.generator, flips)
 
     @override
     def infer_relative_search_space(

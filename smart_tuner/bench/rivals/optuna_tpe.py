@@ -12,7 +12,7 @@ import numpy as np
 from optuna.samplers import TPESampler
 from typing_extensions import override
 
-from smart_tuner.bench.rivals.history import unchanging
+from smart_tuner.bench.rivals.history import STARTUP_TRIALS, near_default, unchanging
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Choices = Mapping[str, tuple[str, ...]]
 
-STARTUP_TRIALS = 20
-STARTUP_FLIPS = 3
 PRIOR_WEIGHT = 0.2
 
 
@@ -59,14 +57,8 @@ class CentredTpe(TPESampler):
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         if trial.number <= STARTUP_TRIALS:
-            return self._near_default()
+            return dict(near_default(self._choices, self._generator))
         return super().sample_relative(study, trial, search_space)
-
-    def _near_default(self) -> dict[str, Any]:
-        route = {name: values[0] for name, values in self._choices.items()}
-        for name in self._generator.permutation(list(route))[:STARTUP_FLIPS]:
-            route[str(name)] = str(self._generator.choice(self._choices[str(name)][1:]))
-        return route
 
 
 def centred(choices: Choices, seed: int) -> CentredTpe:

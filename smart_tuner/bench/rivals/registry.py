@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _RIVALS = {
     "boca": "boca:BocaSampler",
+    "gp": "optuna_gp:CentredGp",
     "mixed-as-shipped": "trtexec:MixedAsShipped",
     "random-3": "flips:three_flips",
     "random-8": "flips:eight_flips",
@@ -49,6 +50,7 @@ def make_rival(name: str, choices: Mapping[str, tuple[str, ...]], seed: int) -> 
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("smart_tuner"):
             raise  # our own fault, not the user's
-        msg = f"{name} needs the package {error.name}: pip install 'smart-tuner[bench]'."
+        extra = "bench-gp" if name == "gp" else "bench"
+        msg = f"{name} needs the package {error.name}: pip install 'smart-tuner[{extra}]'."
         raise EnvironmentNotFit(msg) from error
     return make(choices, seed)

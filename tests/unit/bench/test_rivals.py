@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smart_tuner.trial.trial import Trial
 
 CHOICES = {**{f"k{i}": ("d", "e", "f")[: 2 + i % 2] for i in range(12)}, "one": ("d",)}
-NEEDS = {"smac": "smac", "boca": "sklearn"}
+NEEDS = {"smac": "smac", "boca": "sklearn", "gp": "torch"}
 
 
 def is_here(name: str) -> bool:
@@ -42,7 +42,7 @@ def routes(sampler: BaseSampler, count: int) -> list[BuildRoute]:
 
 @pytest.mark.parametrize("name", [name for name in rival_names() if is_here(name)])
 def test_a_rival_proposes_valid_routes_and_repeats_itself(name: str) -> None:
-    count = 22 if name in ("boca", "smac", "tpe-centred") else 12
+    count = 22 if name in ("boca", "gp", "smac", "tpe-centred") else 12
     found = routes(make_rival(name, CHOICES, 4), count)
     assert found[0] == BuildRoute()
     assert len(set(found)) > count // 2
