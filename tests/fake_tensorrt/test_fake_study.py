@@ -20,7 +20,7 @@ from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.events import Note
 from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.result import Verdict
+from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.tune import STUDY_NAME, tune
 from smart_tuner.trial.trial import TrialOutcome
 from tests.fake_tensorrt.scenario import VARIABLE, Scenario
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.study.result import TuneResult
+    from tests.conftest import MakeOnce
 
 BACKEND = "tests.fake_tensorrt.backend:FakeTensorRtBackend"
 
@@ -49,6 +50,7 @@ SCENARIO = Scenario(
 
 
 SETTINGS = {"backend": BACKEND, "sampler": "fast", "metric": "linf", "budget": 300, "seed": 1}
+STUDY_SETTINGS: dict[str, Any] = {**SETTINGS, "trials": 9}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +60,8 @@ class Study:
     model: Path
     settings: Mapping[str, Any]
     result: TuneResult
-    listener: Recorder
-
-    @property
-    def said(self) -> list[str]:
-        """What a user was told."""
-        return [event.text for event in self.listener.of(Note)]
+    said: tuple[str, ...]
+    """What a user was told."""
 
     @property
     def records(self) -> dict[str, TrialRecord]:
@@ -72,25 +70,39 @@ class Study:
         return {str(record.route): record for record in finished_trials(study)}
 
 
-@pytest.fixture(scope="module")
-def pretended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a model; the fake SDK is what is installed."""
+def make_study(folder: Path) -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    folder = tmp_path_factory.mktemp("fake")
-    write_simulated_model(folder, make_compiler("null", seed=1, knob_count=1))
+    model = write_simulated_model(folder, make_compiler("null", seed=1, knob_count=1))
+    listener = Recorder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         patch.setenv(VARIABLE, str(SCENARIO.write(folder / "scenario.json")))
+        patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
+        patch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
+        patch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+        tune(model, study=folder / "study", listener=listener, **STUDY_SETTINGS)
+    said = [event.text for event in listener.of(Note)]
+    (folder / "said.json").write_text(json.dumps(said))
+
+
+@pytest.fixture(scope="module")
+def pretended(make_once: MakeOnce, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a model and a finished study, not to be changed; the fake SDK is installed."""
+    folder = make_once("fake-tensorrt", make_study)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        patch.setenv(VARIABLE, str(folder / "scenario.json"))
         yield folder
 
 
 @pytest.fixture(scope="module")
 def study(pretended: Path) -> Study:
-    model = pretended / "model.onnx"
-    settings = {**SETTINGS, "trials": 9}
-    listener = Recorder()
-    result = tune(model, study=pretended / "study", listener=listener, **settings)
-    return Study(model, settings, result, listener)
+    return Study(
+        pretended / "model.onnx",
+        STUDY_SETTINGS,
+        read_result(pretended / "study" / "result.json"),
+        tuple(json.loads((pretended / "said.json").read_text())),
+    )
 
 
 def test_the_planted_gain_is_found_among_all_knobs_and_proven(study: Study) -> None:
@@ -148,14 +160,14 @@ def test_that_timings_may_be_shared_was_found_out_once(study: Study) -> None:
 
 
 def test_timings_that_leak_between_routes_are_not_shared(
-    pretended: Path, monkeypatch: pytest.MonkeyPatch
+    pretended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaking = dataclasses.replace(SCENARIO, timings_leak=True)
-    monkeypatch.setenv(VARIABLE, str(leaking.write(pretended / "leaking.json")))
+    monkeypatch.setenv(VARIABLE, str(leaking.write(tmp_path / "leaking.json")))
     listener = Recorder()
     tune(
         pretended / "model.onnx",
-        study=pretended / "leaking",
+        study=tmp_path / "leaking",
         listener=listener,
         **{**SETTINGS, "trials": 2, "only": ("conv_use_long_w:reshapes",), "min_gain": 2.0},
     )
