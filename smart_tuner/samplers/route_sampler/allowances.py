@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LARGEST = 30.0
 """Beyond this many allowances it makes no difference."""
 
+ESTABLISHED = 3
+"""A value seen in as many routes that ran has a use of its own; before, it is a suspect."""
+
 ROUNDS = 40
 SOFT = 0.05
 """Shares of an allowance that do not matter, so that small losses are not fitted to the last bit."""
@@ -33,10 +36,21 @@ class Allowances:
     Attributes:
         start: By the default route; shape (constraints,).
         use: By each value on top, at least 0; shape (constraints, values).
+        most: What a value of few trials uses if it alone is behind what these used up and no
+            other value explains; ``use`` for all other values; shape (constraints, values).
     """
 
     start: Figures
     use: Figures
+    most: Figures
+
+    def sample(self, generator: np.random.Generator) -> Allowances:
+        """Draw culprits: each suspect uses all that it can or nothing, ``use`` on average.
+
+        Without it, a value that was once seen beside a culprit would never be tried again.
+        """
+        hit = generator.random(self.use.shape) * self.most < self.use
+        return Allowances(self.start, np.where(hit, self.most, 0.0), self.most)
 
 
 def learn_allowances(
@@ -57,9 +71,11 @@ def learn_allowances(
         for key, values in constraints.items()
         if (known := np.isfinite(values)).any()
     ]
+    shape = (len(learnt), flags.shape[1])
     return Allowances(
-        np.array([start for start, _ in learnt]),
-        np.array([use for _, use in learnt]).reshape(len(learnt), flags.shape[1]),
+        np.array([start for start, _, _ in learnt]),
+        np.array([use for _, use, _ in learnt]).reshape(shape),
+        np.array([most for _, _, most in learnt]).reshape(shape),
     )
 
 
@@ -72,14 +88,22 @@ def _used(key: str, values: Figures, default: Flags) -> Figures:
     return np.minimum(1 + values / scale, LARGEST)
 
 
-def _learn(flags: Flags, used: Figures, default: Flags) -> tuple[float, Figures]:
+def _learn(flags: Flags, used: Figures, default: Flags) -> tuple[float, Figures, Figures]:
     start = float(used[default].min()) if default.any() else min(float(used.min()), 0.0)
     excess = np.maximum(used - start, 0.0)
     table = flags.astype(float)
-    most = np.where(flags, excess[:, None], np.inf).min(axis=0, initial=np.inf)
-    use = np.where(np.isfinite(most), 0.5 * most, 0.0)
+    use = 0.5 * _least(flags, excess)
     for _ in range(ROUNDS):
         fitted = table @ use + 1e-9
         weight = 1 / (fitted + SOFT)
         use = use * (table.T @ (weight * excess)) / np.maximum(table.T @ (weight * fitted), 1e-12)
-    return start, use
+    known = flags.sum(axis=0) >= ESTABLISHED
+    unexplained = np.maximum(excess - table @ np.where(known, use, 0.0), 0.0)
+    most = np.where(known, use, np.maximum(_least(flags, unexplained), use))
+    return start, use, most
+
+
+def _least(flags: Flags, excess: Figures) -> Figures:
+    """For each value what the most frugal route with it uses; 0 for values in no route."""
+    least = np.where(flags, excess[:, None], np.inf).min(axis=0, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)

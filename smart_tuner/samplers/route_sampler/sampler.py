@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 DRAWS = 6
 """How many routes are drawn before one that is known already is passed on."""
 
+EXPLOITING_EVERY = 4
+EXPLOITING_SPREADS = (0.0, 0.3)
+"""Every fourth ask goes by what is expected of each value, without a draw; if that route is known,
+by a draw of less spread."""
+
 MAX_ROUTES = 3
 """How many routes of the beliefs are tried as they are: more would eat up a small budget."""
 
@@ -94,21 +99,34 @@ class RouteSampler(RouteProposer):
             for route in self._routes[:MAX_ROUTES]:
                 if route not in request.view.known:
                     return Proposal(route, "prior")
-        proposal = self._draw(learnt, request.generator)
-        for _ in range(DRAWS):
+        for spread in self._spreads(request.trial.number):
+            proposal = self._draw(learnt, request.generator, spread)
             if proposal.route not in request.view.known:
-                break
-            proposal = self._draw(learnt, request.generator)
-        return proposal
+                return proposal
+        return self._draw(learnt, request.generator, 1.0)
 
-    def _draw(self, learnt: _Learnt, generator: np.random.Generator) -> Proposal:
-        """Change the base as one draw of the effects would have it."""
-        effect = np.where(learnt.idle, 0.0, learnt.effects.sample(generator))
-        costs = Costs(self._columns[:, 0], effect, learnt.crashes, learnt.allowances)
-        flags = climb(learnt.base, costs)
+    def _spreads(self, number: int) -> tuple[float, ...]:
+        """How far the draws of one ask go from what is expected, one after the other."""
+        exploiting = EXPLOITING_SPREADS if number % EXPLOITING_EVERY == 0 else ()
+        return (*exploiting, *(1.0,) * (DRAWS - len(exploiting)))
+
+    def _draw(self, learnt: _Learnt, generator: np.random.Generator, spread: float) -> Proposal:
+        """Change the base as one draw of effects and culprits would have it."""
+        mean = learnt.effects.mean
+        effect = mean + spread * (learnt.effects.sample(generator) - mean)
+        effect[learnt.idle] = 0.0
+        allowances = learnt.allowances
+        if spread == 1:
+            allowances = allowances.sample(generator)
+        flags = climb(learnt.base, Costs(self._columns[:, 0], effect, learnt.crashes, allowances))
         new = flags & ~learnt.base
-        is_screening = 2 * int((new & learnt.untried).sum()) > int(new.sum())
-        return Proposal(self._route(flags), "screening" if is_screening else "exploiting")
+        if spread < 1:
+            reason = "exploiting"
+        elif 2 * int((new & learnt.untried).sum()) > int(new.sum()):
+            reason = "screening"
+        else:
+            reason = "exploring"
+        return Proposal(self._route(flags), reason)
 
     def _learn(self, view: TrialView) -> _Learnt:
         space = self.space
