@@ -49,7 +49,6 @@ class TrialRecord:
         value_ms: Latency in milliseconds; ``None`` unless it was measured or is the baseline's
             by fingerprint.
         violation: log10(loss / epsilon) of the worst output; ``None`` if it was never reached.
-        over_limits: Names of the limits beside accuracy that it breaks.
         fingerprint: Of the engine; empty if there is none.
         unchanged: The engine is the baseline's.
         half_width: Half of the 95 % interval on the log ratio, if known.
@@ -57,6 +56,7 @@ class TrialRecord:
         message: Why it ended so.
         reason: Why it was proposed.
         folder: Where log and result lie, relative to the study folder.
+        over_limits: Names of the limits beside accuracy that it breaks.
     """
 
     number: int
@@ -64,7 +64,6 @@ class TrialRecord:
     outcome: TrialOutcome
     value_ms: float | None = None
     violation: float | None = None
-    over_limits: tuple[str, ...] = ()
     fingerprint: str = ""
     unchanged: bool = False
     half_width: float | None = None
@@ -72,6 +71,7 @@ class TrialRecord:
     message: str = ""
     reason: str = ""
     folder: str = ""
+    over_limits: tuple[str, ...] = ()
 
 
 def finished_trials(study: optuna.Study) -> tuple[TrialRecord, ...]:

@@ -65,7 +65,7 @@ def make_builder(tmp_path: Path) -> MakeBuilder:
     ) -> tuple[FreshBuilder, PretendEvaluator]:
         evaluator = PretendEvaluator(answer)
         builder = FreshBuilder(
-            evaluator=evaluator,  # type: ignore[arg-type]
+            evaluator=evaluator,
             folder=tmp_path / "finalists",
             weights=weights or {"default": 1.0},
             budget=budget or Budget(1000.0),
