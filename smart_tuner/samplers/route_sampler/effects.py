@@ -35,9 +35,6 @@ SPIKE = 0.002
 ACTIVE_SHARE = 0.1
 """Share of values that do something, before anything is known."""
 
-SHIFT = 0.01
-"""Standard deviation of the luck of the one build that all ratios are over."""
-
 SWEEPS = 3
 """Rounds over all sites. More of them make the normal posterior too sure of itself."""
 
@@ -80,8 +77,7 @@ class Effects:
 
     Attributes:
         mean: Of each effect; shape (values,).
-        table: The measured routes, with a last column for what shifts all but the default;
-            shape (routes, values + 1).
+        table: The measured routes; shape (routes, values).
         log_ratio: What was measured; shape (routes,).
         sites: What stands in for the priors.
         factor: Cholesky factor of the covariance of ``log_ratio``.
@@ -101,28 +97,18 @@ class Effects:
         with one_thread():
             residual = self.log_ratio - self.table @ drawn - noise
             weights = scipy.linalg.cho_solve((self.factor, True), residual)
-            sample = drawn + sites.variance * (self.table.T @ weights)
-        return np.asarray(sample[:-1])
+            return np.asarray(drawn + sites.variance * (self.table.T @ weights))
 
 
 def fit_effects(flags: npt.NDArray[np.bool_], log_ratio: Figures, prior: Prior) -> Effects:
     """Fit the effects.
-
-    Ratios are over one measurement of one build of the default route, whose luck shifts those of
-    all other routes alike: the fit allows for such a shift.
 
     Args:
         flags: Which route has which value; shape (routes, values).
         log_ratio: ln(latency / latency of the default route); shape (routes,).
         prior: What is held before.
     """
-    shifted = flags.any(axis=1, keepdims=True)
-    table = np.hstack([flags, shifted]).astype(float)
-    prior = Prior(
-        np.append(prior.active, 1 - 1e-6),
-        np.append(prior.mean, 0.0),
-        np.append(prior.spread, SHIFT),
-    )
+    table = flags.astype(float)
     sites = _Sites(*start_moments(prior))
     with one_thread():
         for sweep in range(SWEEPS):
@@ -130,7 +116,7 @@ def fit_effects(flags: npt.NDArray[np.bool_], log_ratio: Figures, prior: Prior) 
             sites = _next_sites(prior, sites, mean, variance, DAMPING if sweep else 1.0)
         factor = _factor(table, sites)
         mean = _mean(table, log_ratio, sites, factor)
-    return Effects(mean[:-1], table, log_ratio, sites, factor)
+    return Effects(mean, table, log_ratio, sites, factor)
 
 
 def one_thread() -> AbstractContextManager[object]:
