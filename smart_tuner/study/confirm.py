@@ -78,8 +78,11 @@ class Confirmed:
         return self.worst_point[1] < 1 / (1 + max_regression)
 
     def ships(self, min_gain: float, max_regression: float) -> bool:
-        """Whether the gain is proven, no build failed, and no point pays for it."""
-        is_proven = self.deciding_gain.low >= min_gain
+        """Whether the gain is proven, no build failed, and no point pays for it.
+
+        An engine that is the baseline's own has gained nothing, however sure its 1.00x is.
+        """
+        is_proven = self.deciding_gain.low >= min_gain and not self.shipped.trial.unchanged
         return is_proven and not self.failures and not self.regresses(max_regression)
 
 

@@ -85,6 +85,16 @@ def test_a_winner_that_fails_now_and_then_does_not_ship(make_builder: MakeBuilde
     assert not confirmed.ships(1.01, 0.05)
 
 
+def test_an_engine_that_is_the_baselines_own_does_not_ship(make_builder: MakeBuilder) -> None:
+    builder, _ = make_builder(lambda _: -0.2, budget=Budget(SHORT))
+    confirmed = confirm((record("a"),), builder, 1.0, 1.0)
+    assert confirmed
+    assert confirmed.ships(1.0, 0.05)
+    same = replace(confirmed.shipped, trial=replace(confirmed.shipped.trial, unchanged=True))
+    confirmed = replace(confirmed, shipped=same, route_gain=Gain(1.0, 1.0, 1.0, REPORT_ROUNDS))
+    assert not confirmed.ships(1.0, 0.05)
+
+
 def test_few_rounds_are_indicative(make_builder: MakeBuilder) -> None:
     builder, _ = make_builder(lambda _: -0.2, budget=Budget(2.0))
     builder.seconds.append(1.0)
