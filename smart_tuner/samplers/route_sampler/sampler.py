@@ -37,10 +37,12 @@ if TYPE_CHECKING:
 DRAWS = 6
 """How many routes are drawn before one that is known already is passed on."""
 
-EXPLOITING_EVERY = 4
-EXPLOITING_SPREADS = (0.0, 0.3)
-"""Every fourth ask goes by what is expected of each value, without a draw; if that route is known,
-by a draw of less spread."""
+GOLDEN = 0.618
+"""How far a draw goes from what is expected of each value differs from ask to ask, evenly between
+not at all and a whole draw of the posterior: multiples of the golden ratio, without their integers."""
+
+SURE = 0.3
+"""Up to this spread an ask exploits, and who is behind a loss is not drawn."""
 
 MAX_ROUTES = 3
 """How many routes of the beliefs are tried as they are: more would eat up a small budget."""
@@ -99,16 +101,13 @@ class RouteSampler(RouteProposer):
             for route in self._routes[:MAX_ROUTES]:
                 if route not in request.view.known:
                     return Proposal(route, "prior")
-        for spread in self._spreads(request.trial.number):
+        spread = request.trial.number * GOLDEN % 1
+        for _ in range(DRAWS):
             proposal = self._draw(learnt, request.generator, spread)
             if proposal.route not in request.view.known:
                 return proposal
+            spread = min(1.0, spread + 0.2)
         return self._draw(learnt, request.generator, 1.0)
-
-    def _spreads(self, number: int) -> tuple[float, ...]:
-        """How far the draws of one ask go from what is expected, one after the other."""
-        exploiting = EXPLOITING_SPREADS if number % EXPLOITING_EVERY == 0 else ()
-        return (*exploiting, *(1.0,) * (DRAWS - len(exploiting)))
 
     def _draw(self, learnt: _Learnt, generator: np.random.Generator, spread: float) -> Proposal:
         """Change the base as one draw of effects and culprits would have it."""
@@ -116,11 +115,11 @@ class RouteSampler(RouteProposer):
         effect = mean + spread * (learnt.effects.sample(generator) - mean)
         effect[learnt.idle] = 0.0
         allowances = learnt.allowances
-        if spread == 1:
+        if spread > SURE:
             allowances = allowances.sample(generator)
         flags = climb(learnt.base, Costs(self._columns[:, 0], effect, learnt.crashes, allowances))
         new = flags & ~learnt.base
-        if spread < 1:
+        if spread <= SURE:
             reason = "exploiting"
         elif 2 * int((new & learnt.untried).sum()) > int(new.sum()):
             reason = "screening"
