@@ -1,7 +1,10 @@
 """What samplers of other packages are told of a study: routes with a cost, failures included.
 
 These packages know no constraints, so all of them get the same penalty: a route that failed or
-broke epsilon costs twice what the default route takes.
+broke epsilon counts as 3 % slower than the default. That is little, since effects are little too:
+of twice the default's latency the forests learned nothing but failures (share of the attainable
+gain on six tuning workloads, BOCA after 90 trials: 0.24 at twice, 0.25 at a tenth, 0.34 at 3 %;
+SMAC3 on four after 60: 0.40 at twice, 0.39 at 3 %).
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     Choices = Mapping[str, tuple[str, ...]]
     Values = dict[str, str]
 
-FAILURE_COST = math.log(2)
+FAILURE_COST = 0.03
 """Log latency over the default's."""
 
 STARTUP_TRIALS = 20
