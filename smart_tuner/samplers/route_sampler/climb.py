@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Figures = npt.NDArray[np.float64]
 
-CAUTION = 2.0
-"""Exponent of the probability that a route works. With 1 a group of unknown values grows until
-two of three routes break; with 2 until two of five do."""
+CAUTION = 1.75
+"""Exponent of the probability that a route works. With 1, groups of unknown values grow until
+two of three routes break; with 2, until two of five do."""
 
 FULL = 0.97
 """Share of an allowance that routes are filled up to."""

@@ -66,8 +66,8 @@ def learn_crashes(flags: Flags, failed: Flags, prior: Figures | None = None) -> 
     pair = np.where(cleared, 0.0, pair_share)
     np.fill_diagonal(pair, 0.0)
     _blame_pairs(bad, single, pair)
-    logs = (-np.log1p(-np.minimum(risk, WORST)) for risk in (single, pair))
-    return Crashes(*logs)
+    single, pair = (-np.log1p(-np.minimum(risk, WORST)) for risk in (single, pair))
+    return Crashes(single, pair)
 
 
 def blame(bad: Flags, prior: Figures, leak: Figures) -> Figures:

@@ -26,7 +26,7 @@ NOISE = 0.013
 """Standard deviation of log latency around the additive model. More than the usual measuring
 noise, because the additive model is wrong as well."""
 
-SLAB = 0.03
+SLAB = 0.04
 """Standard deviation of the effect of a value that does something."""
 
 SPIKE = 0.002

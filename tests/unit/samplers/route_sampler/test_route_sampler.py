@@ -186,7 +186,7 @@ def test_any_other_constraint_is_learnt_as_a_continuous_one() -> None:
         trial.set_constraint("memory", 300.0 * count - 1000.0)
         study.tell(trial, 5 * 0.95**count)
     late = study.trials[40:]
-    assert sum(trial.constraints["memory"] > 0 for trial in late) <= 2
+    assert sum(trial.constraints["memory"] > 0 for trial in late) <= 5
     assert study.best_value == pytest.approx(5 * 0.95**3)
 
 
