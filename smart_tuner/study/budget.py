@@ -20,9 +20,18 @@ FINALIST_SECONDS = (15.0, 240.0)
 LEAST_ROUNDS = 4
 """Fresh measurements that finalists need at least: one finalist, one reset, two to report."""
 
+FULL_ROUNDS = 12
+"""Fresh measurements of a whole confirmation: three finalists, four resets, five to report."""
+
+LEAST_SHARE = 0.4
+"""Most that slow builds may take of the budget for the least number of rounds."""
+
 BUILDS_A_ROUND = 2
-"""A fresh measurement builds both arms; each costs about what a trial does,
-and what an empty timing cache adds to its build."""
+"""A fresh measurement builds both arms; each costs about what a trial does, or what a build from
+an empty timing cache does where that is more."""
+
+QUESTION_SHARE = 0.1
+"""Share of the budget that may go into asking whether the timing cache may be shared."""
 
 LEAST_TRIAL_SECONDS = 20.0
 """A trial is not given a shorter deadline than this because the search ends, if the budget as a
@@ -37,8 +46,8 @@ class Budget:
         seconds: Limit on the whole study.
         trials: Limit on the number of trials, or ``None``.
         spent_before: Seconds that earlier sessions spent.
-        cold_build_seconds: What a build takes that starts from an empty timing cache, where
-            trials need not: fresh builds of finalists cost that much more than trials.
+        cold_build_seconds: What a build takes that starts from an empty timing cache, as those
+            of finalists do; 0 where trials tell that themselves.
         started: When this session began, by the monotonic clock.
     """
 
@@ -67,15 +76,21 @@ class Budget:
     def search_left(self, trial_seconds: Sequence[float]) -> float:
         """Seconds left for the search.
 
-        Where builds are slow, finalists are left more than their share, up to half of the budget.
+        Where builds are slow, finalists are left what a whole confirmation takes, up to their
+        share; if that is too little for the least number of rounds, somewhat more.
 
         Args:
             trial_seconds: What finished trials took.
         """
-        fresh = _typical(trial_seconds) + self.cold_build_seconds
-        needed = LEAST_ROUNDS * BUILDS_A_ROUND * fresh
-        kept = max(self.finalist_seconds, min(needed, self.seconds / 2))
-        return max(0.0, self.left - kept)
+        a_round = BUILDS_A_ROUND * max(_typical(trial_seconds), self.cold_build_seconds)
+        whole = min(FULL_ROUNDS * a_round, FINALIST_SHARE * self.seconds)
+        least = min(LEAST_ROUNDS * a_round, LEAST_SHARE * self.seconds)
+        return max(0.0, self.left - max(self.finalist_seconds, whole, least))
+
+    @property
+    def affords_question(self) -> bool:
+        """Whether one more build is little enough to find out what it is worth to know."""
+        return self.cold_build_seconds <= QUESTION_SHARE * self.seconds
 
     def trial_deadline(self, trial_seconds: Sequence[float], longest: float) -> float:
         """Seconds that the next trial may take, so that the budget is not overrun by it.

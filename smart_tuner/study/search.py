@@ -14,7 +14,7 @@ from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
 from smart_tuner.study.timing_cache import CacheQuestion
-from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine
+from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
@@ -45,6 +45,7 @@ class Search:
         choices: Choices by knob name, the default first.
         weights: Weight by workload point.
         baseline_ms: The study's frozen baseline latency.
+        default: The default route as a trial: it is the baseline, so nothing is built for it.
         missing: Knob and value of choices that this machine does not offer.
         trial_seconds: Deadline of one trial.
         listener: Hears what happens.
@@ -57,6 +58,7 @@ class Search:
     choices: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, float]
     baseline_ms: float
+    default: Trial
     missing: frozenset[tuple[str, str]]
     trial_seconds: float
     listener: Listener
@@ -117,13 +119,15 @@ class Search:
     def _try(self, trial: optuna.Trial, budget: Budget, seconds: Sequence[float]) -> None:
         route = route_of(trial.params, self.choices)
         self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
-        tried = self._not_offered(route)
+        tried = self._known(route)
         deadline = budget.trial_deadline(seconds, self.trial_seconds)
-        if tried is None:
-            folder = self.folder.trial(trial.number)
+        folder = self.folder.trial(trial.number)
+        if tried is not None:
+            keep_trial(tried, folder)
+        else:
             folder.mkdir(parents=True, exist_ok=True)
             tried = self.evaluator.evaluate(route, folder, self.rule, deadline_seconds=deadline)
-            if self._timing_cache.is_open(tried):
+            if self._timing_cache.is_open(tried) and budget.affords_question:
                 tried = self._probed(tried, budget, seconds)
             drop_engine(folder)
         is_over = deadline < self.trial_seconds and not budget.search_left(seconds)
@@ -152,8 +156,14 @@ class Search:
         budget.cold_build_seconds = 0.0
         return probe.cold
 
-    def _not_offered(self, route: BuildRoute) -> Trial | None:
-        """The outcome of a route that this machine does not offer; ``None`` for all others."""
+    def _known(self, route: BuildRoute) -> Trial | None:
+        """The outcome of a route that need not be tried; ``None`` for all others.
+
+        That is the default, which has no effect on the baseline by itself, and a route that this
+        machine does not offer.
+        """
+        if not route.settings:
+            return self.default
         absent = ", ".join(f"{k}={v}" for k, v in route.settings if (k, v) in self.missing)
         if not absent:
             return None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from smart_tuner.study.events import Listener
     from smart_tuner.study.result import TuneResult
     from smart_tuner.study.session import Session
+    from smart_tuner.trial.trial import Trial
 
 STUDY_NAME = "smart_tuner"
 
@@ -119,6 +120,7 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         choices=space.choices,
         weights=session.weights,
         baseline_ms=frozen_baseline_ms(study, session.baseline.median_ms, session.weights),
+        default=_default_trial(session),
         missing=session.missing,
         trial_seconds=settings.trial_timeout,
         listener=listener,
@@ -131,6 +133,11 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
     listener(PhaseStarted("search", text))
     search.run(budget)
     return _conclude(session, search, budget)
+
+
+def _default_trial(session: Session) -> Trial:
+    """The default route as the search tells it: the baseline itself, at no cost."""
+    return dataclasses.replace(session.baseline.trial, comparisons=(), seconds={"total": 0.0})
 
 
 def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:

@@ -217,10 +217,16 @@ class Evaluator:
         remove_leftovers(plan.folder)
         for name in (CHILD_LOG, RESULT_FILE):
             (plan.folder / name).unlink(missing_ok=True)
-        (plan.folder / ROUTE_FILE).write_text(f"{plan.route}\n", encoding="utf-8")
         trial = Attempt(self._workload, self._options, self._baseline, plan).run()
-        write_json(plan.folder / RESULT_FILE, trial_to_json(trial))
+        keep_trial(trial, plan.folder)
         return trial
+
+
+def keep_trial(trial: Trial, folder: Path) -> None:
+    """Write ``route.txt`` and ``result.json`` into a trial's folder, made if missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ROUTE_FILE).write_text(f"{trial.route}\n", encoding="utf-8")
+    write_json(folder / RESULT_FILE, trial_to_json(trial))
 
 
 def drop_engine(folder: Path) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.backend import Tensors
     from smart_tuner.engine.build import BuildRequest, Engine
 
-MISTIMED = 1.05
+MISTIMED = 1.15
 """How much slower an engine is whose kernels were chosen by another route's timings."""
 
 GPU = CudaDevice(0, "Fake GPU", "GPU-fake", "0000:00:00.0", "90", 50 << 20, 80 << 30)

@@ -31,9 +31,18 @@ def test_a_share_is_kept_back_for_finalists(seconds: float, kept: float) -> None
     assert budget(seconds).search_left([]) == pytest.approx(seconds - kept, abs=1.0)
 
 
-def test_slow_builds_keep_back_more_but_never_over_half() -> None:
+def test_slow_builds_keep_back_more_but_leave_most_to_the_search() -> None:
     assert budget(600.0).search_left([30.0] * 5) == pytest.approx(600 - 240, abs=1.0)
-    assert budget(600.0).search_left([200.0] * 5) == pytest.approx(300, abs=1.0)
+    assert budget(600.0).search_left([200.0] * 5) == pytest.approx(600 - 240, abs=1.0)
+    assert budget(480.0).search_left([]) == pytest.approx(480 - 144, abs=1.0)
+    assert budget(480.0).search_left([45.0]) == pytest.approx(480 - 192, abs=1.0)
+
+
+def test_long_budgets_keep_back_a_whole_confirmation() -> None:
+    """Five builds a side are wanted for a verdict that is more than indicative."""
+    assert budget(7200.0).search_left([45.0] * 5) == pytest.approx(7200 - 24 * 45, abs=1.0)
+    assert budget(7200.0).search_left([1.0] * 5) == pytest.approx(7200 - 240, abs=1.0)
+    assert budget(7200.0).search_left([300.0] * 5) == pytest.approx(7200 - 0.4 * 6000, abs=1.0)
 
 
 def test_the_number_of_trials_is_a_limit_too() -> None:

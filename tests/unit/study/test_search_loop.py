@@ -14,7 +14,7 @@ from smart_tuner.study.budget import Budget
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.search import BASELINE_MS, SPENT, Search, frozen_baseline_ms
-from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.trial.trial import Trial, TrialOutcome
 from tests.unit.study.pretend import Answer, PretendEvaluator, Recorder
 
 CHOICES = {f"k{n}": ("off", "on") for n in range(6)}
@@ -53,6 +53,7 @@ class Bench:
             choices=CHOICES,
             weights={"default": 1.0},
             baseline_ms=1.0,
+            default=Trial(BuildRoute(), TrialOutcome.FEASIBLE, unchanged=True),
             missing=missing,
             trial_seconds=trial_seconds,
             listener=self.listener,
@@ -87,9 +88,10 @@ def test_the_default_comes_first_and_no_route_comes_twice(bench: Bench) -> None:
 def test_outcomes_are_told_as_they_came(bench: Bench) -> None:
     search = bench.run(20)
     outcomes = {str(r.route): r.outcome for r in finished_trials(search.study)}
-    assert outcomes[""] is TrialOutcome.FEASIBLE
-    for text, outcome in outcomes.items():
-        expected = plain(bench.evaluator.tried[list(outcomes).index(text)])
+    assert outcomes.pop("") is TrialOutcome.FEASIBLE
+    assert len(bench.evaluator.tried) == len(outcomes), "nothing is built for the default"
+    for tried, outcome in zip(bench.evaluator.tried, outcomes.values(), strict=True):
+        expected = plain(tried)
         is_failure = isinstance(expected, TrialOutcome)
         assert outcome is (expected if is_failure else TrialOutcome.FEASIBLE)
 
@@ -230,7 +232,7 @@ def test_a_result_of_another_route_is_a_lost_trial(bench: Bench) -> None:
 def test_engines_of_trials_are_not_kept(bench: Bench) -> None:
     bench.run(6)
     names = {path.name for path in bench.folder.root.rglob("trials/*/*")}
-    assert names == {"result.json"}
+    assert names == {"result.json", "route.txt"}
 
 
 def test_spent_time_is_kept_with_each_trial(bench: Bench) -> None:
@@ -274,7 +276,7 @@ def test_a_route_that_had_all_its_time_is_told_as_timed_out(bench: Bench) -> Non
     search.run(Budget(100.0, trials=3))
     outcomes = [record.outcome for record in finished_trials(search.study)]
     assert outcomes.count(TrialOutcome.TIMED_OUT) == 2
-    assert bench.evaluator.deadlines == [5.0] * 3
+    assert bench.evaluator.deadlines == [5.0] * 2
 
 
 def test_what_this_machine_does_not_offer_is_not_tried(bench: Bench) -> None:
