@@ -13,7 +13,9 @@ from optuna.trial import TrialState, create_trial
 
 from smart_tuner.errors import SearchExhausted, UserInputError
 from smart_tuner.samplers import Beliefs, RouteSampler, ValueBelief
+from smart_tuner.samplers.route_sampler import keys
 from smart_tuner.samplers.route_sampler.keys import PROPOSAL
+from smart_tuner.storages import keys as storage_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,6 +55,12 @@ def search(sampler: RouteSampler, space: Space, count: int, effects: Mapping[str
         else:
             study.tell(trial, 5 * math.exp(log + noise.normal(0, 0.003)))
     return study
+
+
+def test_the_sampler_reads_what_the_storage_writes() -> None:
+    own = {name: value for name, value in vars(keys).items() if name.isupper()}
+    assert own.pop("FAILURE_KEYS") == storage_keys.CONSTRAINT_KEYS[:3]
+    assert own == {name: getattr(storage_keys, name) for name in own}
 
 
 choices = st.lists(
