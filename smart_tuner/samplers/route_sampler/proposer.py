@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A route and why it is proposed (``screening``, ``exploiting``, ``local move`` ...)."""
+    """A route and why it is proposed (``screening``, ``exploring``, ``exploiting`` ...)."""
 
     route: Route
     reason: str
