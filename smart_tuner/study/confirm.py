@@ -11,6 +11,7 @@ from smart_tuner.measure.statistics import combine
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.study.events import PhaseStarted
 from smart_tuner.study.finalists import (
+    LEAST_REPORT_ROUNDS,
     REPORT_ROUNDS,
     best_rebuilt,
     report_rounds,
@@ -84,6 +85,25 @@ class Confirmed:
         """
         is_proven = self.deciding_gain.low >= min_gain and not self.shipped.trial.unchanged
         return is_proven and not self.failures and not self.regresses(max_regression)
+
+
+def short_of_confirming(
+    records: tuple[TrialRecord, ...], builder: FreshBuilder, baseline_ms: float, min_gain: float
+) -> float:
+    """Seconds that the budget lacks for rebuilding one promising route and reporting on it.
+
+    Args:
+        records: Finished trials.
+        builder: Builds and measures; knows what a round takes where builds are slow.
+        baseline_ms: The study's frozen baseline latency.
+        min_gain: The smallest gain that ships.
+
+    Returns:
+        0 if there is enough, or nothing to confirm.
+    """
+    if not shortlist(records, baseline_ms, min_gain):
+        return 0.0
+    return builder.short_of(1 + LEAST_REPORT_ROUNDS)
 
 
 def confirm(

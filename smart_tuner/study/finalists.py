@@ -21,6 +21,9 @@ three the true best is nearly always found."""
 REPORT_ROUNDS = 5
 """Fresh builds a side behind a route gain; fewer are called indicative."""
 
+LEAST_REPORT_ROUNDS = 2
+"""Fewer would give no interval."""
+
 TOLERANCE = 0.0025
 """A knob that pays less than a quarter of a percent is reset: the shorter route ships."""
 
@@ -144,5 +147,5 @@ def report_rounds(route: BuildRoute, builder: FreshBuilder) -> tuple[Fresh | Non
         if builder.round_seconds
         else REPORT_ROUNDS
     )
-    rounds = max(2, min(REPORT_ROUNDS, affordable))
+    rounds = max(LEAST_REPORT_ROUNDS, min(REPORT_ROUNDS, affordable))
     return tuple(builder.measure(route, "report") for _ in range(rounds))

@@ -97,6 +97,10 @@ class FreshBuilder:
         """What the next round may take: the longest of the last five."""
         return max(self.seconds[-5:], default=self.expected_seconds)
 
+    def short_of(self, rounds: int) -> float:
+        """Seconds that so many rounds take beyond what is left of the budget; 0 if they fit."""
+        return max(0.0, rounds * self.round_seconds - self.budget.left)
+
     def affords(self, rounds: int) -> bool:
         """Whether so many rounds fit into what is left of the budget."""
         return self.budget.left > rounds * self.round_seconds

@@ -15,7 +15,7 @@ from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study, prepare_journal
 from smart_tuner.study.bare import bare_gain
 from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
-from smart_tuner.study.confirm import confirm
+from smart_tuner.study.confirm import confirm, short_of_confirming
 from smart_tuner.study.events import Note, PhaseStarted, silent
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
@@ -157,7 +157,9 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         expected_seconds=BUILDS_A_ROUND * budget.cold_build_seconds,
     )
     offered = tuple(item for item in records if not session.missing & {*item.route.settings})
-    confirmed = confirm(offered, builder, search.baseline_ms, settings.min_gain)
+    wanted = (offered, builder, search.baseline_ms, settings.min_gain)
+    short = short_of_confirming(*wanted)
+    confirmed = None if short else confirm(*wanted)
     ships = confirmed is not None and confirmed.ships(settings.min_gain, settings.max_regression)
     evidence = Evidence(
         study=folder.root,
@@ -169,6 +171,7 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         min_gain=settings.min_gain,
         max_regression=settings.max_regression,
         spent_seconds=budget.spent,
+        needed_seconds=budget.seconds + short if short else 0.0,
         notes=(*session.notes, *sharing_note(search.study)),
         measured="" if session.plan.goal == Goal() else session.plan.goal.words,
     )
@@ -199,7 +202,8 @@ def _publish(
 def _kept_result(session: Session, records: tuple[TrialRecord, ...]) -> TuneResult | None:
     """An earlier verdict that is still good.
 
-    No trial came after it, its limits are those of today, and what it shipped is there, whole.
+    No trial came after it, its limits are those of today, what it shipped is there, whole, and
+    it was not left undecided for want of time to confirm.
     """
     folder, settings = session.folder, session.plan.settings
     try:
@@ -209,7 +213,8 @@ def _kept_result(session: Session, records: tuple[TrialRecord, ...]) -> TuneResu
     except UserInputError:
         return None
     is_same = (
-        sum(kept.trials.values()) == len(records)
+        not (kept.verdict is Verdict.UNDECIDED and len(records) > 1)
+        and sum(kept.trials.values()) == len(records)
         and kept.min_gain == settings.min_gain
         and kept.max_regression == settings.max_regression
     )

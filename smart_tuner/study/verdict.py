@@ -33,6 +33,8 @@ class Evidence:
         min_gain: The smallest gain that ships.
         max_regression: The largest slow-down at one workload point.
         spent_seconds: Wall-clock seconds of all sessions.
+        needed_seconds: The budget that confirming the fastest route would take, if the one at
+            hand was too small for that; else 0.
         notes: What the user should hear.
         measured: What the gain is one of, where that is not the median end-to-end latency.
     """
@@ -46,6 +48,7 @@ class Evidence:
     min_gain: float
     max_regression: float
     spent_seconds: float
+    needed_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     measured: str = ""
 
@@ -109,7 +112,8 @@ def _disturbance(confirmed: Confirmed | None) -> str:
 def _verdict(evidence: Evidence, *, ships: bool) -> Verdict:
     if ships:
         return Verdict.WINNER
-    return Verdict.DEFAULT_IS_BEST if _tried(evidence) else Verdict.UNDECIDED
+    is_undecided = evidence.needed_seconds or not _tried(evidence)
+    return Verdict.UNDECIDED if is_undecided else Verdict.DEFAULT_IS_BEST
 
 
 def _tried(evidence: Evidence) -> int:
@@ -153,12 +157,24 @@ def _none_confirmed(evidence: Evidence) -> str:
             "Undecided: the budget ended before any route besides the default was tried; "
             "continue with a larger --budget or --trials."
         )
+    if evidence.needed_seconds:
+        return _unconfirmed(evidence)
     failed = sum(record.outcome is not TrialOutcome.FEASIBLE for record in evidence.records)
     also = f" ({failed} of them {_broke(evidence)})" if failed else ""
     need = f"{evidence.min_gain:g}x"
     fastest = _fastest(evidence.records)
     seen = f"; the fastest was measured at {fastest}" if fastest else ""
     return f"The default is best here: none of {_routes(evidence)}{also} reaches {need}{seen}."
+
+
+def _unconfirmed(evidence: Evidence) -> str:
+    fastest = _fastest(evidence.records)
+    seen = f"was measured at {fastest}" if fastest else "seems faster"
+    return (
+        f"Undecided: the best of {_routes(evidence)} {seen}, but the budget has no room for the "
+        "builds that would prove it; continue with "
+        f"--budget {math.ceil(evidence.needed_seconds / 60)}m."
+    )
 
 
 def _fastest(records: tuple[TrialRecord, ...]) -> Gain | None:

@@ -7,7 +7,7 @@ import pytest
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
 from smart_tuner.study.budget import Budget
-from smart_tuner.study.confirm import Confirmed, confirm
+from smart_tuner.study.confirm import Confirmed, confirm, short_of_confirming
 from smart_tuner.study.events import PhaseStarted
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.fresh import FreshBuilder
@@ -52,6 +52,18 @@ def test_the_engine_that_ships_is_one_of_those_that_were_reported(
     assert confirmed
     assert confirmed.shipped.engine.path.parent.parent.name.startswith("report-")
     assert confirmed.shipped.engine.path.is_file()
+
+
+def test_slow_builds_are_not_begun_when_no_verdict_can_come_of_them(
+    make_builder: MakeBuilder,
+) -> None:
+    """One rebuild and two reports of 50 s each do not fit into 100 s."""
+    builder, _ = make_builder(lambda _: -0.2, budget=Budget(100.0))
+    builder.expected_seconds = 50.0
+    assert short_of_confirming((record("a"),), builder, 1.0, 1.01) == pytest.approx(50, abs=1.0)
+    assert short_of_confirming((record("a", ms=1.0),), builder, 1.0, 1.01) == 0, "nothing to prove"
+    builder.expected_seconds = 30.0
+    assert short_of_confirming((record("a"),), builder, 1.0, 1.01) == 0
 
 
 def test_nothing_worth_confirming_builds_nothing(make_builder: MakeBuilder) -> None:

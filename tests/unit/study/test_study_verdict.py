@@ -124,6 +124,17 @@ def test_a_budget_that_ended_before_anything_was_tried_leaves_it_undecided() -> 
         assert "--budget" in result.sentence
 
 
+def test_a_gain_that_the_budget_cannot_prove_leaves_it_undecided() -> None:
+    seen = (*RECORDS[:1], TrialRecord(1, route("a"), TrialOutcome.FEASIBLE, 0.8, half_width=0.01))
+    result = decide(evidence(None, records=seen, needed_seconds=601.0))
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.sentence == (
+        "Undecided: the best of 1 route was measured at 1.250x (95 % interval 1.238-1.263), but "
+        "the budget has no room for the builds that would prove it; continue with --budget 11m."
+    )
+    assert "seems faster" in decide(evidence(None, needed_seconds=1.0)).sentence
+
+
 def test_a_gain_that_is_not_proven_does_not_ship(confirmed: Confirmed) -> None:
     doubtful = replace(confirmed, route_gain=Gain(1.02, 0.99, 1.05, 5))
     result = decide(evidence(doubtful))
