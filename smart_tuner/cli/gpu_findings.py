@@ -103,7 +103,7 @@ def _compiler(found: CompilerFacts, facts: GpuFacts) -> Finding:
     if not facts.has_gpu:
         text = (
             f"{title} is not installed, and there is no GPU to run it on; its knobs can be looked "
-            "at with `smart-tuner knobs --database FILE`"
+            "at with `smart-tuner knobs --database tensorrt-2.19.45`"
         )
         return Finding(subject, "note", text)
     is_alone = not any(other.is_fit for other in facts.compilers)

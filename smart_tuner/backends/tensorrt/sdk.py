@@ -20,12 +20,9 @@ TENSORRT_RTX = ("tensorrt_rtx", "tensorrt_rtx_bindings")
 _INSTALL = {
     TENSORRT[0]: (
         "TensorRT",
-        "`pip install tensorrt` (its libraries come from NVIDIA's index) with an NVIDIA driver",
+        "`pip install 'smart-tuner[tensorrt]'` (its libraries come from NVIDIA's index)",
     ),
-    TENSORRT_RTX[0]: (
-        "TensorRT-RTX",
-        "`pip install tensorrt-rtx-cu13-bindings tensorrt-rtx-cu13-libs`",
-    ),
+    TENSORRT_RTX[0]: ("TensorRT-RTX", "`pip install 'smart-tuner[tensorrt-rtx]'`"),
 }
 
 

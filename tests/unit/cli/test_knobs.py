@@ -61,6 +61,6 @@ def test_without_the_compiler_the_error_names_both_ways_out(
     for command in (("knobs",), ("routes", "--expression", "-x=on")):
         ended = call(*command, "--backend", "tensorrt")
         assert ended.code == 3
-        assert "pip install tensorrt" in ended.err
+        assert "pip install 'smart-tuner[tensorrt]'" in ended.err
         assert "--database tensorrt-2.19.45" in ended.err
         assert len(ended.err.splitlines()) == 1
