@@ -54,6 +54,8 @@ class Engine:
         loader: Python source of a module whose ``load`` opens this engine without smart_tuner;
             empty if the backend has none.
         size_bytes: Size of the compiled artefact; None where it is not known.
+        structure: Digest of what the compiler says it made of the network, layer by layer; files
+            that differ may share it. Empty if it says nothing.
         timing_cache: File beside ``path`` with the kernel timings that this build ended with;
             None if the backend keeps none.
     """
@@ -66,4 +68,5 @@ class Engine:
     notes: tuple[str, ...] = ()
     loader: str = ""
     size_bytes: int | None = None
+    structure: str = ""
     timing_cache: Path | None = None

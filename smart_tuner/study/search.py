@@ -13,6 +13,7 @@ from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_tr
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
+from smart_tuner.study.structure import StructureQuestion
 from smart_tuner.study.timing_cache import CacheQuestion
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
 from smart_tuner.trial.record import trial_from_json
@@ -72,6 +73,7 @@ class Search:
         are not counted: without it nobody knows what they were measured against.
         """
         self._timing_cache.recall()
+        self._structure.recall()
         begun = len(self.study.get_trials(deepcopy=False))
         lost = sum(number >= begun for number in self.folder.trial_numbers())
         if lost:
@@ -116,6 +118,10 @@ class Search:
     def _timing_cache(self) -> CacheQuestion:
         return CacheQuestion(self.study, self.evaluator, self.weights)
 
+    @property
+    def _structure(self) -> StructureQuestion:
+        return StructureQuestion(self.study, self.evaluator, self.weights)
+
     def _try(self, trial: optuna.Trial, budget: Budget, seconds: Sequence[float]) -> None:
         route = route_of(trial.params, self.choices)
         self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
@@ -130,6 +136,8 @@ class Search:
             if self._timing_cache.is_open(tried) and budget.affords_question:
                 tried = self._probed(tried, budget, seconds)
             drop_engine(folder)
+            if said := self._structure.learn(tried):
+                self.listener(Note(said))
         is_over = deadline < self.trial_seconds and not budget.search_left(seconds)
         if is_over and tried.outcome is TrialOutcome.TIMED_OUT:
             # The budget ended, not the patience with this route: nothing is known about it.

@@ -6,6 +6,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import EnvironmentNotFit, ModelError, RunError, TrialError, UserInputError
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
 ENGINE_FOLDER, CHILD_LOG = "engine", "child.log"
 
 
+class IfAlike(Enum):
+    """How an engine is treated that has the baseline's structure, but not its bytes."""
+
+    MEASURE = "as any other"
+    GLANCE = "with the shortest measurement"
+    TRUST = "as the baseline's own, not measured"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is tried, and how.
@@ -53,6 +62,7 @@ class Plan:
         deadline_seconds: Wall-clock seconds for the whole trial; waiting for the device is free.
         engine: An engine built earlier, to be loaded instead of building one.
         timing_cache: Timings that the build starts from; ``None`` to start from nothing.
+        if_alike: What to do with an engine that the compiler describes as it does the baseline's.
     """
 
     route: BuildRoute
@@ -61,6 +71,7 @@ class Plan:
     deadline_seconds: float | None = None
     engine: Engine | None = None
     timing_cache: Path | None = None
+    if_alike: IfAlike = IfAlike.MEASURE
 
 
 @dataclass(slots=True)
@@ -71,6 +82,7 @@ class _Progress:
     limits: tuple[LimitUse, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     unchanged: bool = False
+    is_alike: bool = False
     message: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -131,11 +143,15 @@ class Attempt:
                 progress.losses = self._baseline.losses
                 progress.limits = self._limits(progress.engine, self._baseline.memory_bytes)
                 return self._judge()
+            structure = progress.engine.structure
+            progress.is_alike = bool(structure) and structure == self._baseline.engine.structure
             with progress.during("validate"):
                 arm.load(progress.engine)
                 progress.losses = validate_all(arm, self._workload)
                 progress.limits = self._limits(progress.engine, arm.facts().memory_bytes)
-            if is_worth_measuring(progress.losses):
+            if progress.is_alike and plan.if_alike is IfAlike.TRUST:
+                progress.unchanged = True
+            elif is_worth_measuring(progress.losses):
                 self._measure(arm)
         return self._judge()
 
@@ -225,9 +241,13 @@ class Attempt:
             self._progress.losses += losses
 
     def _rule(self) -> StopRule:
-        """A route that is too far off gets the shortest measurement: its latency only guides."""
-        rule = self._plan.rule
-        if outcome_of(self._progress.losses, self._progress.limits) is TrialOutcome.FEASIBLE:
+        """A route that is too far off gets the shortest measurement: its latency only guides.
+
+        So does one whose engine the compiler describes as the baseline's: little is in doubt.
+        """
+        rule, progress = self._plan.rule, self._progress
+        is_plain = not progress.is_alike or self._plan.if_alike is IfAlike.MEASURE
+        if is_plain and outcome_of(progress.losses, progress.limits) is TrialOutcome.FEASIBLE:
             return rule
         return replace(
             rule,
@@ -248,6 +268,7 @@ class Attempt:
             losses=progress.losses,
             comparisons=progress.comparisons,
             unchanged=progress.unchanged,
+            is_alike=progress.is_alike,
             message=progress.message,
             limits=progress.limits,
             seconds=self._seconds(),

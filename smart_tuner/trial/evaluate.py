@@ -10,7 +10,7 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.files import add_file, write_json
 from smart_tuner.trial.arm import RemoteArm
-from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, Plan
+from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, IfAlike, Plan
 from smart_tuner.trial.baseline import Baseline
 from smart_tuner.trial.baseline_check import BaselineReport, check_baseline, repeatability
 from smart_tuner.trial.options import EvaluatorOptions
@@ -54,6 +54,7 @@ class Evaluator:
         self._folder = folder / "baseline"
         self._baseline = Baseline(workload, options, self._folder)
         self._shares_timing_cache = True
+        self._if_alike = IfAlike.GLANCE
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +84,10 @@ class Evaluator:
     def stop_sharing_timing_cache(self) -> None:
         """Let every later build start from an empty timing cache."""
         self._shares_timing_cache = False
+
+    def trust_structure(self) -> None:
+        """Take engines that the compiler describes as the baseline's for its own, unmeasured."""
+        self._if_alike = IfAlike.TRUST
 
     @property
     def platform(self) -> Platform:
@@ -152,7 +157,10 @@ class Evaluator:
         if fresh_baseline:
             self._baseline.renew()
         cache = None if cold or fresh_baseline else self.timing_cache
-        return self._try(Plan(route, folder, rule, deadline_seconds, timing_cache=cache))
+        # Fresh builds decide: they are measured in full.
+        if_alike = IfAlike.MEASURE if fresh_baseline else self._if_alike
+        plan = Plan(route, folder, rule, deadline_seconds, timing_cache=cache, if_alike=if_alike)
+        return self._try(plan)
 
     def measure_again(
         self,

@@ -61,6 +61,7 @@ def read_engine(data: object) -> Engine:
         notes=fields.texts("notes"),
         loader=fields.text("loader"),
         size_bytes=fields.later("size_bytes", _size),
+        structure=fields.later("structure", str) or "",
         timing_cache=fields.later("timing_cache", _path),
     )
 

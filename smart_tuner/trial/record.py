@@ -49,6 +49,7 @@ def trial_from_json(data: object) -> Trial:
         losses=fields.each("losses", read_loss),
         comparisons=fields.each("comparisons", read_comparison),
         unchanged=fields.flag("unchanged"),
+        is_alike=fields.later("is_alike", bool) or False,
         message=fields.text("message"),
         limits=fields.later("limits", _limits) or (),
         seconds=fields.number_map("seconds"),

@@ -37,11 +37,14 @@ class Trial:
         engine: The engine, if it was built.
         losses: One entry an output and search pair, if the engine ran.
         comparisons: One entry a workload point, if it was measured.
-        unchanged: The engine is the baseline's by fingerprint: no effect, not measured.
+        unchanged: The engine is the baseline's by fingerprint, or by a structure that has proven
+            to tell: no effect, not measured.
         message: Why it ended so, one line; empty for a plain success.
         seconds: Wall-clock seconds by phase: ``build``, ``validate``, ``measure``, ``total``, as
             far as it came; ``wait`` is what another study's measurements took.
         limits: One entry a limit that is set, if the engine ran.
+        is_alike: The compiler describes the engine as it does the baseline's, though the files
+            differ.
     """
 
     route: BuildRoute
@@ -53,3 +56,4 @@ class Trial:
     message: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     limits: tuple[LimitUse, ...] = ()
+    is_alike: bool = False

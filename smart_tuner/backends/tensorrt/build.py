@@ -88,15 +88,17 @@ def build_engine(sdk: Sdk, request: BuildRequest, workdir: Path) -> Engine:
         file.write(plan)
     job.facts.write(path)
     digest = hashlib.sha256(plan).hexdigest()
+    structure, said = _inspect(job, plan, path)
     return Engine(
         path=path,
         sha256=digest,
         fingerprint=fingerprint(digest, job.facts),
         request=request,
         build_seconds=time.perf_counter() - started,
-        notes=(*job.notes, *_inspect(job, plan, path)),
+        notes=(*job.notes, *said),
         loader=loader_source(sdk, job.facts, job.settings, request.model),
         size_bytes=len(plan),
+        structure=structure,
         timing_cache=save_cache(job.config, workdir),
     )
 
@@ -177,13 +179,12 @@ def _compile(job: _Job) -> bytes:
     return bytes(plan)  # type: ignore[call-overload, no-any-return]  # it has the buffer protocol
 
 
-def _inspect(job: _Job, plan: bytes, path: Path) -> tuple[str, ...]:
-    """Write the inspector's view beside the plan; returns why that was not possible."""
+def _inspect(job: _Job, plan: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
+    """Write the inspector's view beside the plan; returns its digest, or why there is none."""
     if not job.facts.target.is_at_hand:
-        return (f"built for {job.facts.target}, which is not at hand: it was not inspected",)
+        return "", (f"built for {job.facts.target}, which is not at hand: it was not inspected",)
     try:
         _, engine = deserialize(job.sdk, plan, job.log, host_code=job.settings.version_compatible)
-        write_layers(job.sdk, engine, path)
+        return write_layers(job.sdk, engine, path), ()
     except (RunError, RuntimeError, UnicodeError) as error:
-        return (f"the engine was not inspected: {error}",)
-    return ()
+        return "", (f"the engine was not inspected: {error}",)

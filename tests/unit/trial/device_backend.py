@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.backend import Tensors
     from smart_tuner.model.spec import ModelSpec
 
-KNOBS = ("tactic", "poison", "crash", "big")
+KNOBS = ("tactic", "poison", "crash", "big", "alike")
 UUID = "GPU-of-tests"
 
 
@@ -67,7 +67,10 @@ class DeviceRunner:
 
 
 class DeviceBackend:
-    """``poison`` makes a fast engine, unless the cache of another build makes it slow."""
+    """``poison`` makes a fast engine, unless the cache of another build makes it slow.
+
+    ``alike`` makes other bytes of the same layers.
+    """
 
     name = "device"
     api_version = 1
@@ -94,7 +97,8 @@ class DeviceBackend:
         memory = request.base.get("memory", "2000")
         path = workdir / "engine.plan"
         held = None if memory == "unknown" else int(memory)
-        path.write_text(json.dumps({"latency_ms": latency, "memory": held, "size": size}))
+        document = {"latency_ms": latency, "memory": held, "size": size, "route": [*values]}
+        path.write_text(json.dumps(document))
         cache = workdir / "timing.cache"
         cache.write_text(f"{seeded}timing of {sorted(values)}\n")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -105,6 +109,7 @@ class DeviceBackend:
             request,
             build_seconds=0.5 if seeded else 5.0,
             size_bytes=None if size == 0 else size,
+            structure=str(sorted({*values} - {"alike"})),
             timing_cache=cache,
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.measure.stop_rule import LEAST_PAIRS, StopRule
 from smart_tuner.model.workload import Workload
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
@@ -65,6 +65,27 @@ def test_trials_start_from_the_baselines_timings_and_add_nothing_fresh_builds_fr
         *(([], ""), (["tactic"], shared), (["big"], shared)),
         *(([], ""), (["tactic"], ""), (["big"], shared), (["big"], "")),
     ]
+
+
+def test_an_engine_of_the_baselines_layers_gets_a_glance_then_trust_but_full_care_in_the_end(
+    make: Make, tmp_path: Path
+) -> None:
+    evaluator = make()
+    careful = StopRule.fixed(12, block_seconds=0.001)
+    other = evaluator.evaluate(on("tactic"), tmp_path / "0", careful)
+    alike = evaluator.evaluate(on("alike"), tmp_path / "1", careful)
+    assert (other.is_alike, alike.is_alike) == (False, True)
+    assert not alike.unchanged
+    assert [len(t.comparisons[0].log_ratios) for t in (other, alike)] == [12, LEAST_PAIRS]
+    evaluator.trust_structure()
+    trusted = evaluator.evaluate(on("alike"), tmp_path / "2", careful)
+    assert trusted.unchanged
+    assert trusted.comparisons == ()
+    assert trusted.losses, "its outputs are judged all the same"
+    fresh = evaluator.evaluate(on("alike"), tmp_path / "3", careful, fresh_baseline=True)
+    assert fresh.is_alike
+    assert not fresh.unchanged
+    assert len(fresh.comparisons[0].log_ratios) == 12
 
 
 def test_what_the_baseline_decides_holds_for_every_later_build(
@@ -136,7 +157,7 @@ def test_another_backend_makes_the_references_unless_it_cannot(
 MEASURE = """
 import sys, time
 from pathlib import Path
-from smart_tuner.measure.stop_rule import StopRule
+from smart_tuner.measure.stop_rule import LEAST_PAIRS, StopRule
 from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
 from tests.unit.trial.conftest import make_workload
 from tests.unit.trial.test_device import BACKEND, HERE

@@ -41,7 +41,18 @@ REQUESTS = st.builds(
     reference=st.booleans(),
 )
 TEXTS = st.lists(TEXT, max_size=2).map(tuple)
-ENGINES = st.builds(Engine, POSIX, TEXT, TEXT, REQUESTS, NUMBER, TEXTS, TEXT)
+ENGINES = st.builds(
+    Engine,
+    POSIX,
+    TEXT,
+    TEXT,
+    REQUESTS,
+    NUMBER,
+    TEXTS,
+    TEXT,
+    structure=TEXT,
+    timing_cache=st.none() | POSIX,
+)
 LOSSES = st.builds(OutputLoss, TEXT, TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT)
 SUMMARIES = st.builds(LatencySummary, st.integers(0, 100), *[NUMBER] * 8)
 COMPARISONS = st.builds(
@@ -65,6 +76,7 @@ TRIALS = st.builds(
     st.booleans(),
     TEXT,
     st.dictionaries(TEXT, NUMBER, max_size=2),
+    is_alike=st.booleans(),
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
