@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,10 @@ MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # The library behind numpy's matrix products starts a thread for each processor, used or not.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A job in the background of a script begins with Ctrl-C ignored, and so would all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

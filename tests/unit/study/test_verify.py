@@ -57,12 +57,13 @@ def test_a_winner_still_wins_and_nothing_in_the_study_changes(
     listener = Recorder()
     found = verify(planted.result.study, listener, rounds=2, rebuild=rebuild)
     assert found.holds
-    assert found.agrees
+    # Whether the two agree is a test at the 95 % level: one run in twenty says no.
+    assert found.gain
+    assert found.gain.value == pytest.approx(found.before.value, rel=0.01)
     assert found.rebuilt is rebuild
     assert found.route == "-fast=on"
     gains = (planted.result.engine_gain, planted.result.route_gain)
     assert found.before == gains[rebuild]
-    assert found.gain
     assert found.gain.value == pytest.approx(math.exp(0.2), rel=0.01)
     assert {event.phase for event in listener.of(RouteMeasured)} == {
         "rebuild" if rebuild else "shipped file"
