@@ -20,6 +20,7 @@ from smart_tuner.backends.onnxruntime.session import open_session, run_options
 from smart_tuner.backends.onnxruntime.settings import SessionSettings, effects
 from smart_tuner.devices.cpu import cpu_quota
 from smart_tuner.engine.build import Engine
+from smart_tuner.engine.running import engine_bytes
 from smart_tuner.errors import BuildError, ModelError, RunError, SmartTunerError, UserInputError
 from smart_tuner.model.external import external_files
 from smart_tuner.model.files import file_digest
@@ -92,14 +93,7 @@ def read_engine(engine: Engine) -> tuple[Path, SessionSettings]:
     Raises:
         RunError: The file is missing, is not the one that was built, or is of another version.
     """
-    try:
-        data = engine.path.read_bytes()
-    except OSError as error:
-        msg = f"engine {engine.path} cannot be read: {error.strerror}"
-        raise RunError(msg) from error
-    if hashlib.sha256(data).hexdigest() != engine.sha256:
-        msg = f"engine {engine.path} is not the file that was built (its digest differs)"
-        raise RunError(msg)
+    data = engine_bytes(engine)
     try:
         document = json.loads(data)
         if document["schema"] != SCHEMA:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from smart_tuner.backends.onnxruntime.artefact import artefact_digest
 from smart_tuner.backends.onnxruntime.optimizer_log import parse_optimizer_log
 from smart_tuner.backends.onnxruntime.passes import RULE_GROUPS
 from smart_tuner.backends.onnxruntime.runtime import import_runtime, is_unknown_operator, reason
+from smart_tuner.engine.once import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,12 +36,10 @@ class Probe:
     Attributes:
         model: Model file.
         folder: Where the log and the optimized model go.
-        parent: Process that waits for the answer; without it the work is pointless.
     """
 
     model: Path
     folder: Path
-    parent: int
 
     def log(self, disabled: Iterable[str] = ()) -> OptimizerLog:
         """The optimizers that ran and that changed the graph."""
@@ -60,9 +58,6 @@ class Probe:
             path.unlink(missing_ok=True)
 
     def _load(self, disabled: Iterable[str], *, severity: int, save: Path | None = None) -> None:
-        if os.getppid() != self.parent:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            sys.exit(1)
         runtime = import_runtime()
         options = runtime.SessionOptions()
         options.log_severity_level = severity
@@ -184,9 +179,10 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     _keep_error_stream(folder / "verbose.log")
+    end_with_parent(request["parent"])
     model = request["model"]
     path = Path(model) if model is not None else write_tiny_model(folder / "tiny.onnx")
-    probe = Probe(model=path, folder=folder, parent=request["parent"])
+    probe = Probe(model=path, folder=folder)
     try:
         answer = examine(probe, request)
     except Exception as error:  # noqa: BLE001  native errors share no class; the parent raises

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +11,10 @@ import numpy as np
 from smart_tuner.backends.onnxruntime.buffers import Buffer, ElementType, element_type
 from smart_tuner.backends.onnxruntime.runtime import reason
 from smart_tuner.backends.onnxruntime.session import open_session, run_options
-from smart_tuner.errors import RunError, SmartTunerError
+from smart_tuner.engine.running import no_collection, run_errors
+from smart_tuner.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -46,7 +44,7 @@ class OnnxRuntimeRunner:
     """
 
     def __init__(self, model: Path, settings: SessionSettings) -> None:
-        with _run_errors("the engine did not load"):
+        with run_errors("the engine did not load", reason):
             self._session = open_session(model, settings)
             # Run options without entries would cost 30 us a run in Python for nothing.
             self._options = run_options(settings) if settings.run_entries else None
@@ -90,7 +88,7 @@ class OnnxRuntimeRunner:
             for name, element in self._inputs.items()
         }
         self._buffers = {}
-        with _run_errors("the engine did not run"):
+        with run_errors("the engine did not run", reason):
             if not self._takes_text:
                 self._bind()
                 self._run_once()
@@ -110,7 +108,7 @@ class OnnxRuntimeRunner:
         if not self._has_run:
             msg = "time_block needs an infer first: it times the inputs of the last one"
             raise RunError(msg)
-        with _run_errors("the engine did not run"), _no_collection():
+        with run_errors("the engine did not run", reason), no_collection():
             if self.runs_per_sample == 0:
                 self.runs_per_sample = self._find_runs_per_sample()
             self._poison()
@@ -220,27 +218,3 @@ def _host_input(
     buffer = Buffer.allocate(element, array.shape)
     buffer.fill(array)
     return buffer
-
-
-@contextmanager
-def _run_errors(what: str) -> Iterator[None]:
-    """Turn the runtime's errors into RunError."""
-    try:
-        yield
-    except SmartTunerError:
-        raise
-    except Exception as error:
-        msg = f"{what}: {reason(error)}"
-        raise RunError(msg) from error
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector out of the timed runs."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.engine.once import run_once
 from smart_tuner.errors import EnvironmentNotFit, ModelError
 from smart_tuner.model.scratch import scratch_folder
 
@@ -64,27 +63,8 @@ def survey(model: Path | None, rules: Sequence[str] = (), *, graphs: bool = True
             "parent": os.getpid(),
         }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        complaint = _run_child(folder)
+        complaint = run_once(_CHILD, folder, _DEADLINE_SECONDS)
         return _read_answer(folder / "answer.json", model, complaint)
-
-
-def _run_child(folder: Path) -> str:
-    """Run the child to its end; returns the last line that it wrote to its error stream."""
-    command = [sys.executable, "-m", _CHILD, str(folder)]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_DEADLINE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {_DEADLINE_SECONDS:.0f} s"
-    lines = done.stderr.strip().splitlines()
-    return f"exit code {done.returncode}{': ' + lines[-1] if lines else ''}"
 
 
 def _read_answer(path: Path, model: Path | None, complaint: str) -> Survey:

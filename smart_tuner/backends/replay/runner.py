@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smart_tuner.backends.replay.outputs import disturbed, exact_outputs
+from smart_tuner.engine.running import engine_bytes
 from smart_tuner.errors import RunError, UserInputError
 from smart_tuner.model.load import load_model
 from smart_tuner.simulate.effects import Failure
@@ -52,7 +53,7 @@ class ReplayRunner:
         Raises:
             RunError: A file is missing or is not the one that was built.
         """
-        document = _read(engine)
+        document: dict[str, Any] = json.loads(engine_bytes(engine))
         model = Path(document["model"])
         try:
             self._model = load_model(model)
@@ -138,16 +139,3 @@ class ReplayRunner:
             msg = "The simulated engine has no inputs yet; call infer first."
             raise RunError(msg)
         return self._exact
-
-
-def _read(engine: Engine) -> dict[str, Any]:
-    try:
-        data = engine.path.read_bytes()
-    except OSError as error:
-        msg = f"{engine.path}: {error.strerror}; build the route again."
-        raise RunError(msg) from error
-    if hashlib.sha256(data).hexdigest() != engine.sha256:
-        msg = f"{engine.path}: not the engine that was built (its digest differs)."
-        raise RunError(msg)
-    document: dict[str, Any] = json.loads(data)
-    return document

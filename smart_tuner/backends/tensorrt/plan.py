@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt import api
@@ -11,6 +10,7 @@ from smart_tuner.backends.tensorrt.platform import find_gpu
 from smart_tuner.backends.tensorrt.plugins import load_plugins
 from smart_tuner.backends.tensorrt.refit import refit_engine
 from smart_tuner.backends.tensorrt.settings import read_settings
+from smart_tuner.engine.running import engine_bytes
 from smart_tuner.errors import RunError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def open_engine(sdk: Sdk, engine: Engine, log: BuildLog) -> tuple[api.Runtime, a
             not load.
         EnvironmentNotFit: There is no GPU, or a plugin does not load.
     """
-    data = _read(engine)
+    data = engine_bytes(engine)
     settings, _ = read_settings(engine.request.base)
     facts = Facts.read(engine.path)
     if facts is not None:
@@ -92,15 +92,3 @@ def check_fit(sdk: Sdk, device: CudaDevice, facts: Facts, settings: BuildSetting
         here = f"{device.name} (compute capability {device.compute_capability})"
         msg = f"the engine was built for {target}, here is {here}; build it again"
         raise RunError(msg)
-
-
-def _read(engine: Engine) -> bytes:
-    try:
-        data = engine.path.read_bytes()
-    except OSError as error:
-        msg = f"engine {engine.path} cannot be read: {error.strerror}"
-        raise RunError(msg) from error
-    if hashlib.sha256(data).hexdigest() != engine.sha256:
-        msg = f"engine {engine.path} is not the file that was built (its digest differs)"
-        raise RunError(msg)
-    return data

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,11 @@ from smart_tuner.backends.tensorrt.lane import Lane
 from smart_tuner.backends.tensorrt.loading import declared_types, load_engine
 from smart_tuner.backends.tensorrt.throughput import ThroughputTimer
 from smart_tuner.devices.cuda import open_cuda
-from smart_tuner.errors import RunError, SmartTunerError
+from smart_tuner.engine.running import no_collection, run_errors
+from smart_tuner.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from typing_extensions import Self
 
@@ -58,7 +58,7 @@ class TensorRtRunner:
         self._owned = ExitStack()
         self._has_run = False
         self._is_closed = False
-        with ExitStack() as owned, _run_errors("the engine did not load"):
+        with ExitStack() as owned, run_errors("the engine did not load"):
             loaded = load_engine(sdk, engine, self._cuda)
             settings = loaded.settings
             self._lanes = []
@@ -85,7 +85,7 @@ class TensorRtRunner:
     def __exit__(self, *exc: object) -> None:
         self._is_closed = True
         self._has_run = False
-        with _run_errors("the engine was not closed"):
+        with run_errors("the engine was not closed"):
             self._owned.close()
 
     @property
@@ -121,7 +121,7 @@ class TensorRtRunner:
         self._require_open()
         self._has_run = False
         self._spans.runs_per_sample = 0
-        with _run_errors("the engine did not run"):
+        with run_errors("the engine did not run"):
             for lane in self._lanes:
                 lane.feed(inputs)
             self._settle_launch()
@@ -144,7 +144,7 @@ class TensorRtRunner:
             RunError: A run failed, or ``infer`` was never called.
         """
         self._require_run("time_block needs an infer first: it times the inputs of the last one")
-        with _run_errors("the engine did not run"), _no_collection():
+        with run_errors("the engine did not run"), no_collection():
             for lane in self._lanes:
                 lane.poison()
                 lane.stream.wait()
@@ -158,7 +158,7 @@ class TensorRtRunner:
             RunError: There was no run.
         """
         self._require_run("no outputs before the first infer")
-        with _run_errors("the outputs cannot be fetched"):
+        with run_errors("the outputs cannot be fetched"):
             found = self._lanes[0].outputs()
         return {name: restored(array, self._declared.get(name)) for name, array in found.items()}
 
@@ -199,27 +199,3 @@ class TensorRtRunner:
         self._require_open()
         if not self._has_run:
             raise RunError(otherwise)
-
-
-@contextmanager
-def _run_errors(what: str) -> Iterator[None]:
-    """Turn errors of SDK and bindings into RunError."""
-    try:
-        yield
-    except SmartTunerError:
-        raise
-    except Exception as error:
-        msg = f"{what}: {' '.join(str(error).split()) or type(error).__name__}"
-        raise RunError(msg) from error
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector out of the timed runs."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

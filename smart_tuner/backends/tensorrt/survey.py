@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-import subprocess
+import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -22,10 +21,12 @@ from smart_tuner.backends.tensorrt import api
 from smart_tuner.backends.tensorrt.builder_knobs import BuilderKnob, builder_knobs, set_and_read
 from smart_tuner.backends.tensorrt.builder_settings import EXTERNAL_SOURCES, LIBRARIES
 from smart_tuner.backends.tensorrt.route_knobs import NO_ROUTES, route_knobs
+from smart_tuner.engine.once import end_with_parent, run_once
 from smart_tuner.errors import EnvironmentNotFit, SmartTunerError
 from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.knob import Knob
 from smart_tuner.knobs.read import read_database, write_database
+from smart_tuner.model.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,30 +61,16 @@ def survey(sdk: Sdk) -> Survey:
     Raises:
         EnvironmentNotFit: It gives none, or the child dies; says what it said last.
     """
-    with tempfile.TemporaryDirectory(prefix="smart_tuner-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        request = {"module": sdk.module.__name__, "version": str(sdk), "search_path": sys.path}
+    with scratch_folder() as folder:
+        request = {
+            "module": sdk.module.__name__,
+            "version": str(sdk),
+            "search_path": sys.path,
+            "parent": os.getpid(),
+        }
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        complaint = _run_child(folder)
+        complaint = run_once(_CHILD, folder, _DEADLINE_SECONDS)
         return _read_answer(folder / "answer.json", sdk, complaint)
-
-
-def _run_child(folder: Path) -> str:
-    """Run the child to its end; returns how it ended and the last line that it wrote."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", _CHILD, str(folder)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_DEADLINE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {_DEADLINE_SECONDS:.0f} s"
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    return f"exit code {done.returncode}{': ' + lines[-1] if lines else ''}"
 
 
 def _read_answer(path: Path, sdk: Sdk, complaint: str) -> Survey:
@@ -186,6 +173,7 @@ def main(arguments: Sequence[str]) -> int:
     """Entry point of the child."""
     folder = Path(arguments[0])
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    end_with_parent(request["parent"])
     sys.path[:] = request["search_path"]
     module = cast("api.Module", import_module(request["module"]))
     answer: dict[str, Any]
