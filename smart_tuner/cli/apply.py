@@ -85,6 +85,12 @@ def _print(trial: Trial) -> None:
         )
     for use in trial.limits:
         print(f"limit: {use}")
+    for item in trial.comparisons:
+        if "p99_ms" in item.device:
+            ours, theirs = item.device["p99_ms"], item.device["baseline_p99_ms"]
+            print(
+                f"99 % of runs under load at {item.point}: {ours:.4g} ms, default {theirs:.4g} ms"
+            )
     if trial.unchanged:
         print("gain: 1.000x, the engine is the default's")
     for item in trial.comparisons:

@@ -33,7 +33,8 @@ class EngineRunner(Protocol):
     A runner may also have ``memory_bytes``, the device memory that it holds once ``infer`` ran;
     without it the limit on device memory cannot be asked for. And ``decided``, settings of the
     base that it chose where the base left the choice open: what the baseline's runner decides
-    joins the base of every later build of a study.
+    joins the base of every later build of a study. One that measures a throughput may have
+    ``p99_ms``, how long 99 % of the inferences of its last block took at most.
     """
 
     def __enter__(self) -> Self: ...

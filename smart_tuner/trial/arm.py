@@ -38,10 +38,13 @@ class RunnerFacts:
     Attributes:
         decided: Settings of the base that the runner chose where the base left the choice open.
         memory_bytes: Device memory that it holds; ``None`` if it cannot say.
+        p99_ms: What 99 % of the inferences of its last block took at most; ``None`` if it does
+            not measure a throughput.
     """
 
     decided: Mapping[str, str]
     memory_bytes: int | None
+    p99_ms: float | None
 
 
 class RemoteArm:
@@ -133,7 +136,9 @@ class RemoteArm:
         """Return what the loaded engine's runner says of itself; ask after it has run."""
         fields = Fields(self._run("facts"), "runner")
         return RunnerFacts(
-            fields.text_map("decided"), fields.optional("memory_bytes", _whole_bytes)
+            fields.text_map("decided"),
+            fields.optional("memory_bytes", _whole_bytes),
+            None if fields.optional("p99_ms", str) is None else fields.number("p99_ms"),
         )
 
     def cache_keys(self, cache: Path) -> frozenset[str] | None:

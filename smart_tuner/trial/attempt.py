@@ -221,11 +221,21 @@ class Attempt:
                 guarded(self._baseline.arm, point),
                 PointArm(arm, timed_pair(point).inputs),
             )
-            comparisons.append(self._baseline.watch.compare(arms, point.name, rule))
+            comparison = self._baseline.watch.compare(arms, point.name, rule)
+            comparisons.append(self._with_tails(comparison, arm))
             changed = arm.check(point)
             if describe_losses(changed) and not self._progress.message:
                 self._note_changed(changed, guarded(self._baseline.arm, point).check(point))
         self._progress.comparisons = tuple(comparisons)
+
+    def _with_tails(self, comparison: Comparison, arm: RemoteArm) -> Comparison:
+        """Keep the tails of both arms under load, where the objective is a throughput."""
+        ours = arm.facts().p99_ms
+        theirs = None if ours is None else self._baseline.arm.facts().p99_ms
+        if ours is None or theirs is None:
+            return comparison
+        tails = {"p99_ms": ours, "baseline_p99_ms": theirs}
+        return replace(comparison, device={**comparison.device, **tails})
 
     def _note_changed(
         self, losses: tuple[OutputLoss, ...], baseline_losses: tuple[OutputLoss, ...]

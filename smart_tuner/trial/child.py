@@ -120,10 +120,10 @@ class Worker:
         return self._judge.submit(_losses, self._require_runner().outputs(), **judged).result()
 
     def facts(self) -> Any:
-        """Return what the runner decided, and the device memory that it holds."""
+        """Return what the runner decided, the device memory that it holds, and its tail."""
         runner = self._require_runner()
-        decided = getattr(runner, "decided", {})
-        return to_json({"decided": decided, "memory_bytes": getattr(runner, "memory_bytes", None)})
+        figures = {name: getattr(runner, name, None) for name in ("memory_bytes", "p99_ms")}
+        return to_json({"decided": getattr(runner, "decided", {}), **figures})
 
     def cache_keys(self, cache: str) -> list[str] | None:
         """Return the keys of a timing cache, if the backend can tell them."""

@@ -103,6 +103,11 @@ class TensorRtRunner:
         return self._memory_bytes
 
     @property
+    def p99_ms(self) -> float | None:
+        """What 99 % of the last window's runs took at most, under ``objective = throughput``."""
+        return None if self._rate is None else self._rate.p99_ms
+
+    @property
     def runs_per_sample(self) -> int:
         """Runs behind one sample of ``time_block``; 0 before the first block on these inputs."""
         return self._spans.runs_per_sample

@@ -88,6 +88,13 @@ def test_an_engine_of_the_baselines_layers_gets_a_glance_then_trust_but_full_car
     assert len(fresh.comparisons[0].log_ratios) == 12
 
 
+def test_tails_under_load_are_kept_where_a_rate_is_measured(make: Make, tmp_path: Path) -> None:
+    evaluator = make(base={"objective": "throughput"})
+    found = evaluator.evaluate(on("tactic"), tmp_path / "0", RULE).comparisons[0]
+    assert found.device["p99_ms"] == pytest.approx(3 * 1.9)
+    assert found.device["baseline_p99_ms"] == pytest.approx(3 * 2.0)
+
+
 def test_what_the_baseline_decides_holds_for_every_later_build(
     make: Make, workload: Workload, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from smart_tuner.backends.tensorrt.throughput import ThroughputTimer
+from smart_tuner.backends.tensorrt.throughput import LEAST_RUNS, ThroughputTimer
 from smart_tuner.errors import RunError
 from tests.unit.backends.tensorrt.running import (
     ROW,
@@ -206,6 +206,22 @@ def test_throughput_keeps_all_streams_busy(gpu: Bench, launch: str, streams: int
         assert len(samples) == 1
         assert samples[0] > 0
         np.testing.assert_array_equal(runner.outputs()["y"], ROW * 2)
+
+
+def test_a_throughput_has_a_tail_once_there_are_runs_enough(gpu: Bench) -> None:
+    with gpu.open(doubling(), objective="throughput", streams="2") as runner:
+        runner.infer({"x": ROW})
+        runner.time_block(LEAST_RUNS - 1)
+        few = runner.p99_ms
+        (mean,) = runner.time_block(2 * LEAST_RUNS)
+        many = runner.p99_ms
+    assert few is None
+    assert many is not None
+    assert 0 < mean <= many
+    with gpu.open(doubling()) as runner:
+        runner.infer({"x": ROW})
+        runner.time_block(10)
+        assert runner.p99_ms is None
 
 
 def test_throughput_is_the_window_over_its_runs(gpu: Bench) -> None:
