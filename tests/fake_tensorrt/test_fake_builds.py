@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,11 @@ from smart_tuner.errors import BuildError, NotApplied, RunError, UserInputError
 from smart_tuner.model.load import load_model
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.effects import ValueEffect
+from smart_tuner.study.base import read_base
 from smart_tuner.testing.backend_contract import BackendContract
 from tests.fake_tensorrt.scenario import Scenario
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from smart_tuner.engine.backend import Tensors
     from smart_tuner.model.spec import ModelSpec
     from tests.fake_tensorrt.backend import FakeTensorRtBackend
@@ -230,3 +230,14 @@ def test_an_engine_of_another_version_is_refused_with_both_named(
         RunError, match=r"built with tensorrt 10\.13\.3\.9, tensorrt 11\.1\.0\.106"
     ):
         install(Scenario()).load(built)
+
+
+def test_the_base_that_the_project_ships_is_one_that_the_backend_takes(
+    install: Install, model: Path, tmp_path: Path
+) -> None:
+    base = read_base(Path(__file__).parents[2] / "configs" / "base-tensorrt.toml")
+    engine = install(Scenario()).build(
+        BuildRequest(model, base=base, shapes=({"x": (1, 16)},)), tmp_path
+    )
+    assert engine.request.base["launch"] == "graph"
+    assert engine.request.base["flag:tf32"] == "on"
