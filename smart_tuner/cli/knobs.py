@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from pathlib import Path  # noqa: TC003, typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from smart_tuner.cli.errors import guarded
-from smart_tuner.cli.sources import DATABASE_HELP, database_for
+from smart_tuner.cli.sources import BackendOption, DatabaseOption, database_for
 from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.groups import group_knobs
 from smart_tuner.knobs.read import write_database
@@ -40,13 +39,8 @@ def command(
         str | None,
         typer.Option("--model", metavar="MODEL", help="Say which knobs are idle on it."),
     ] = None,
-    backend: Annotated[
-        str, typer.Option("--backend", metavar="NAME", help="Whose knobs.")
-    ] = "onnxruntime",
-    database: Annotated[
-        Path | None,
-        typer.Option("--database", metavar="FILE", help=DATABASE_HELP),
-    ] = None,
+    backend: BackendOption = "onnxruntime",
+    database: DatabaseOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the knob database as JSON.")
     ] = False,

@@ -10,7 +10,7 @@ import typer
 
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.output import print_json
-from smart_tuner.cli.sources import DATABASE_HELP, database_for
+from smart_tuner.cli.sources import BackendOption, DatabaseOption, database_for
 from smart_tuner.errors import UserInputError
 from smart_tuner.route.enumerate import count_routes, enumerate_routes
 from smart_tuner.route.expression import parse_expression, read_expression_file
@@ -47,13 +47,8 @@ def command(
             help="fast: one knob at a time; full: all products; mixed: full over each knob's best.",
         ),
     ] = "fast",
-    backend: Annotated[
-        str, typer.Option("--backend", metavar="NAME", help="Whose knobs.")
-    ] = "onnxruntime",
-    database: Annotated[
-        Path | None,
-        typer.Option("--database", metavar="FILE", help=DATABASE_HELP),
-    ] = None,
+    backend: BackendOption = "onnxruntime",
+    database: DatabaseOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print count and routes as JSON.")
     ] = False,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from smart_tuner.engine.backend import load_backend
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
@@ -16,7 +18,17 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.database import KnobDatabase
 
 MAX_DATABASE_BYTES = 64 << 20
-DATABASE_HELP = f"Read a saved knob database instead, or the bundled {BUNDLED_NAME}."
+
+BackendOption = Annotated[str, typer.Option("--backend", metavar="NAME", help="Whose knobs.")]
+DatabaseOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help=f"Read a saved knob database instead, or the bundled {BUNDLED_NAME}.",
+    ),
+]
+"""Options of every command that needs knobs and no study."""
 
 
 def database_for(backend: str, model: str | None, saved: Path | None) -> KnobDatabase:

@@ -7,12 +7,35 @@ import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from smart_tuner.errors import RunError, SmartTunerError
+from smart_tuner.model.dtypes import numpy_type, stored_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from smart_tuner.engine.build import Engine
+
+_ALL_ONES, _PATTERN = 0xFF, 0xA5
+
+
+def element_bits(dtype: str) -> int:
+    """Bits an element of a type; below 8 elements are packed, the first in the lowest bits."""
+    return stored_bytes(dtype, 8)
+
+
+def poison_byte(dtype: str) -> int:
+    """The byte that buffers of a type are overwritten with: NaN where all ones are one.
+
+    Args:
+        dtype: numpy's or ml_dtypes' name, as in ``TensorSpec.dtype``; no text.
+    """
+    if element_bits(dtype) < 8:
+        return _PATTERN
+    kind = numpy_type(dtype)
+    ones = np.full(kind.itemsize, _ALL_ONES, np.uint8).view(kind)
+    return _ALL_ONES if kind.kind not in "biu" and np.isnan(ones)[0] else _PATTERN
 
 
 def engine_bytes(engine: Engine) -> bytes:

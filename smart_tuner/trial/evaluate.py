@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.measure.stop_rule import StopRule
-from smart_tuner.model.files import add_file, write_json
+from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, IfAlike, Plan
 from smart_tuner.trial.baseline import Baseline
@@ -246,9 +245,7 @@ def _engine_on_disk(trial: Trial) -> Engine:
     if trial.engine is None or not trial.engine.path.exists():
         msg = f"The engine of route {str(trial.route)!r} is not on disk; evaluate the route again."
         raise UserInputError(msg)
-    digest = hashlib.sha256()
-    add_file(digest, trial.engine.path)
-    if digest.hexdigest() != trial.engine.sha256:
+    if file_digest(trial.engine.path) != trial.engine.sha256:
         msg = f"{trial.engine.path}: not the engine that was built; evaluate the route again."
         raise UserInputError(msg)
     return trial.engine

@@ -16,13 +16,12 @@ import numpy as np
 from onnx import TensorProto
 
 from smart_tuner.backends.onnxruntime.runtime import import_runtime
+from smart_tuner.engine.running import element_bits, poison_byte
 from smart_tuner.errors import RunError
 from smart_tuner.model.dtypes import ONNX_NAMES, STRING, numpy_type, stored_bytes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-_ALL_ONES, _PATTERN = 0xFF, 0xA5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,12 @@ class ElementType:
     @property
     def bits(self) -> int:
         """Bits an element; below 8 elements are packed, the first in the lowest bits."""
-        return stored_bytes(self.dtype, 8)
+        return element_bits(self.dtype)
 
     @property
     def poison(self) -> int:
         """The byte that buffers are overwritten with: NaN where all ones are one."""
-        if self.bits < 8:
-            return _PATTERN
-        ones = np.full(self.numpy.itemsize, _ALL_ONES, np.uint8).view(self.numpy)
-        return _ALL_ONES if self.numpy.kind not in "biu" and np.isnan(ones)[0] else _PATTERN
+        return poison_byte(self.dtype)
 
 
 def element_type(name: str, text: str) -> ElementType:

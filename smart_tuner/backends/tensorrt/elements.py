@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smart_tuner.engine.running import element_bits, poison_byte
 from smart_tuner.errors import RunError
-from smart_tuner.model.dtypes import numpy_type, stored_bytes
+from smart_tuner.model.dtypes import numpy_type
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
     Bytes = npt.NDArray[np.uint8]
-
-_ALL_ONES, _PATTERN = 0xFF, 0xA5
 
 _NAMES = {
     "FLOAT": "float32",
@@ -55,16 +54,12 @@ class Element:
     @property
     def bits(self) -> int:
         """Bits an element; below 8 elements are packed, the first in the lowest bits."""
-        return stored_bytes(self.dtype, 8)
+        return element_bits(self.dtype)
 
     @property
     def poison(self) -> int:
         """The byte that buffers are overwritten with: NaN where all ones are one."""
-        if self.bits < 8:
-            return _PATTERN
-        ones = np.full(self.numpy.itemsize, _ALL_ONES, np.uint8).view(self.numpy)
-        is_nan = self.numpy.kind not in "biu" and bool(np.isnan(ones.astype(np.float32))[0])
-        return _ALL_ONES if is_nan else _PATTERN
+        return poison_byte(self.dtype)
 
     def pack(self, array: Array) -> Bytes:
         """Bytes of an array of this type, in C order."""
