@@ -17,11 +17,6 @@ class Nvml:
         """Ask ``module``, which is ``pynvml`` after ``nvmlInit``; nothing is known without one."""
         self._module = module
 
-    @property
-    def is_there(self) -> bool:
-        """Whether there is anyone to ask."""
-        return self._module is not None
-
     def get(self, function: str, *arguments: object, constant: str = "") -> Any:
         """Ask one function; None where it is missing or refuses.
 

@@ -23,7 +23,7 @@ LEAST_ROUNDS = 4
 FULL_ROUNDS = 12
 """Fresh measurements of a whole confirmation: three finalists, four resets, five to report."""
 
-LEAST_SHARE = 0.4
+SLOW_SHARE = 0.4
 """Most that slow builds may take of the budget for the least number of rounds."""
 
 BUILDS_A_ROUND = 2
@@ -84,7 +84,7 @@ class Budget:
         """
         a_round = BUILDS_A_ROUND * max(_typical(trial_seconds), self.cold_build_seconds)
         whole = min(FULL_ROUNDS * a_round, FINALIST_SHARE * self.seconds)
-        least = min(LEAST_ROUNDS * a_round, LEAST_SHARE * self.seconds)
+        least = min(LEAST_ROUNDS * a_round, SLOW_SHARE * self.seconds)
         return max(0.0, self.left - max(self.finalist_seconds, whole, least))
 
     @property

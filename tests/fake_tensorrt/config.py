@@ -44,7 +44,6 @@ class Config:
         self.module = module
         self.logger = logger
         self.avg_timing_iterations = 1
-        self.engine_capability = module.EngineCapability.STANDARD
         self.hardware_compatibility_level = module.HardwareCompatibilityLevel.NONE
         self.profiling_verbosity = module.ProfilingVerbosity.LAYER_NAMES_ONLY
         self.profiles: list[Any] = []

@@ -16,7 +16,6 @@ _EXTERNAL = ("CUBLAS", "CUDNN")
 
 FIXED = {
     "DataType": (*("FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "FP8", "BF16", "INT64"),),
-    "EngineCapability": ("STANDARD", "SAFETY"),
     "HardwareCompatibilityLevel": ("NONE", "AMPERE_PLUS"),
     "LayerInformationFormat": ("ONELINE", "JSON"),
     "MemoryPoolType": ("WORKSPACE", "TACTIC_DRAM"),

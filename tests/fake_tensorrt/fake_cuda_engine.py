@@ -175,7 +175,6 @@ class FakeEngine:
         self.contexts: list[FakeContext] = []
         self.ran = True
         self.refittable = False
-        self.num_layers = 1
         size = plan.streamable
         if size is not None:
             self.streamable_weights_size = self.weight_streaming_budget_v2 = size

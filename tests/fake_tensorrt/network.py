@@ -57,10 +57,6 @@ class Network:
     def num_outputs(self) -> int:
         return len(self.outputs)
 
-    @property
-    def num_layers(self) -> int:
-        return len(self.operators)
-
     def get_input(self, index: int) -> Tensor:
         return self.inputs[index]
 

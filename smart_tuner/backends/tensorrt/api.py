@@ -67,8 +67,6 @@ class NetworkDefinition(Protocol):
     def num_inputs(self) -> int: ...
     @property
     def num_outputs(self) -> int: ...
-    @property
-    def num_layers(self) -> int: ...
     def get_input(self, index: int) -> Tensor: ...
     def get_output(self, index: int) -> Tensor: ...
 
@@ -106,7 +104,6 @@ class BuilderConfig(Protocol):
 
     avg_timing_iterations: int
     builder_optimization_level: int
-    engine_capability: EnumMember
     hardware_compatibility_level: EnumMember
     max_aux_streams: int
     profiling_verbosity: EnumMember
@@ -165,7 +162,6 @@ class HasComputeCapabilities(Protocol):
     num_compute_capabilities: int
 
     def set_compute_capability(self, compute_capability: EnumMember, index: int) -> bool: ...
-    def get_compute_capability(self, index: int) -> EnumMember: ...
 
 
 class Builder(Protocol):
@@ -235,7 +231,6 @@ class Module(Protocol):
 
     BuilderFlag: EnumType
     DataType: EnumType
-    EngineCapability: EnumType
     HardwareCompatibilityLevel: EnumType
     LayerInformationFormat: EnumType
     MemoryPoolType: EnumType
