@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import shutil
 import sys
 from dataclasses import dataclass, field
 from enum import Enum
@@ -41,8 +42,10 @@ from smart_tuner.study.confirm import Confirmed, confirm
 from smart_tuner.study.events import silent
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder
+from smart_tuner.study.noise import BASELINE_NOISE
 from smart_tuner.study.plan import requested_constraint
 from smart_tuner.study.result import Verdict, write_result
+from smart_tuner.study.runs import keep_runs
 from smart_tuner.study.search import BASELINE_MS, SPENT
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.tune import STUDY_NAME
@@ -302,6 +305,7 @@ def _begin(kind: Kind, place: Path, compiler: SimulatedCompiler, trials: int) ->
     sampler = make_sampler(name, choices, defaults, seed=1)
     study = open_study(folder.journal, STUDY_NAME, sampler, create=True)
     study.set_user_attr(BASELINE_MS, compiler.base_latency_ms)
+    study.set_user_attr(BASELINE_NOISE, [[0.0012, 0.0031]])
     budget = Budget(settings.budget, trials)
     evaluator = SimulatedEvaluator(compiler, model, budget)
     return Written(folder, study, evaluator, budget, choices, compiler.base_latency_ms)
@@ -347,6 +351,8 @@ def _finish(written: Written) -> None:
     if result.verdict is Verdict.WINNER and confirmed is not None:
         _ship(written, confirmed, result)
     written.study.set_user_attr(SPENT, written.budget.spent)
+    keep_runs(folder)
+    shutil.rmtree(folder.finalists, ignore_errors=True)
     write_result(folder.result_file, result)
 
 

@@ -94,6 +94,16 @@ class StudyFolder:
         return self.root / "trials.jsonl"
 
     @property
+    def runs_file(self) -> Path:
+        """``finalists.json``: figures of the fresh builds that finalists were confirmed with."""
+        return self.root / "finalists.json"
+
+    @property
+    def page_file(self) -> Path:
+        """``report.html``: the report to look at, on its own."""
+        return self.root / "report.html"
+
+    @property
     def report_file(self) -> Path:
         """``report.md``: the one-page report."""
         return self.root / "report.md"

@@ -17,10 +17,13 @@ from smart_tuner.study.bare import bare_gain
 from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
 from smart_tuner.study.confirm import confirm, short_of_confirming
 from smart_tuner.study.events import Note, PhaseStarted, silent
+from smart_tuner.study.first import queue_first
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
+from smart_tuner.study.noise import note_baseline_noise
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.result import Verdict, read_result, write_result
+from smart_tuner.study.runs import keep_runs
 from smart_tuner.study.search import SPENT, Search, frozen_baseline_ms
 from smart_tuner.study.session import open_session
 from smart_tuner.study.settings import StudySettings, make_settings
@@ -126,7 +129,10 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         listener=listener,
         rule=session.plan.goal.search_rule,
     )
+    note_baseline_noise(study, session.baseline.trial, session.weights)
     search.recover()
+    for line in queue_first(study, settings.first, space.choices):
+        listener(Note(line))
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
     text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
@@ -192,6 +198,7 @@ def _publish(
         ship(session, confirmed.shipped, result)
     else:
         folder.remove_winner()
+    keep_runs(folder)
     shutil.rmtree(folder.finalists, ignore_errors=True)
     search.study.set_user_attr(SPENT, budget.spent)
     result = dataclasses.replace(result, spent_seconds=budget.spent)
