@@ -13,10 +13,9 @@ from smart_tuner.errors import EnvironmentNotFit
 from smart_tuner.report.words import budget_phrase, counted
 from smart_tuner.storages.history import best_feasible, finished_trials, outcome_key
 from smart_tuner.storages.journal import open_study
+from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
 from smart_tuner.study.result import read_result
-from smart_tuner.study.search import BASELINE_MS, SPENT
 from smart_tuner.study.settings import command_line
-from smart_tuner.study.tune import STUDY_NAME
 
 if TYPE_CHECKING:
     from rich.console import Console

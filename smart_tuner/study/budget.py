@@ -87,6 +87,18 @@ class Budget:
         least = min(LEAST_ROUNDS * a_round, SLOW_SHARE * self.seconds)
         return max(0.0, self.left - max(self.finalist_seconds, whole, least))
 
+    def search_ends_in(self, trial_seconds: Sequence[float]) -> float:
+        """Seconds until the search is likely to end: for want of time, or of trials.
+
+        Args:
+            trial_seconds: What finished trials took.
+        """
+        left = self.search_left(trial_seconds)
+        if self.trials is None:
+            return left
+        rest = max(0, self.trials - len(trial_seconds))
+        return min(left, rest * _typical(trial_seconds)) if trial_seconds else left
+
     @property
     def affords_question(self) -> bool:
         """Whether one more build is little enough to find out what it is worth to know."""

@@ -123,18 +123,20 @@ def confirm(
     routes = shortlist(records, baseline_ms, min_gain)
     if not routes:
         return None
-    builder.listener(PhaseStarted("finalists", f"Rebuilding the {len(routes)} best routes"))
+    _begin("finalists", f"Rebuilding the {len(routes)} best routes", builder)
     best = best_rebuilt(routes, builder)
     if best is None or math.exp(-best.log_ratio + best.half_width) < min_gain:
         return None
-    builder.listener(PhaseStarted("reset", "Resetting knobs that do not pay"))
+    _begin("reset", "Resetting knobs that do not pay", builder)
     best = without_idle_knobs(best, builder)
-    builder.listener(PhaseStarted("report", "Measuring fresh builds of winner and default"))
+    _begin("report", "Measuring fresh builds of winner and default", builder)
     measured = report_rounds(best.route, builder)
     rounds = tuple(fresh for fresh in measured if fresh)
     if not rounds:
         return None
     lasts = _affords_sustained(builder)
+    if lasts:
+        _begin("sustained", "Measuring in blocks of ten seconds, where heat shows", builder)
     sustained = _measure_sustained(best.route, builder) if lasts else None
     return Confirmed(
         shipped=rounds[0],
@@ -146,6 +148,10 @@ def confirm(
         failures=measured.count(None) + (lasts and sustained is None),
         disturbed=sum(_was_disturbed(fresh) for fresh in rounds),
     )
+
+
+def _begin(phase: str, text: str, builder: FreshBuilder) -> None:
+    builder.listener(PhaseStarted(phase, text, builder.budget.spent))
 
 
 def _was_disturbed(fresh: Fresh) -> bool:

@@ -23,12 +23,15 @@ class PhaseStarted:
     """A phase of the study begins.
 
     Attributes:
-        phase: ``prepare``, ``baseline``, ``search``, ``finalists``, ``reset``, ``confirm``.
+        phase: ``prepare``, ``baseline``, ``search``, ``finalists``, ``reset``, ``report``,
+            ``sustained``.
         text: One line for people.
+        spent_seconds: Budget spent by all sessions so far, once that is known.
     """
 
     phase: str
     text: str
+    spent_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class TrialFinished:
         half_width: Half of the 95 % interval on ln(gain); ``None`` if it was not measured.
         unchanged: The engine is the baseline's.
         over_limits: Limits beside accuracy that it breaks.
+        search_left_seconds: What is left for the search, as far as it can be foreseen.
         message: One line; empty for a plain success.
         incumbent_gain: Best gain of a feasible trial so far.
         spent_seconds: Budget spent so far.
@@ -69,6 +73,7 @@ class TrialFinished:
     spent_seconds: float
     budget_seconds: float
     over_limits: tuple[str, ...] = ()
+    search_left_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

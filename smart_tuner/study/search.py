@@ -13,6 +13,7 @@ from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_tr
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.tell import tell_trial, value_of
 from smart_tuner.study.events import Note, TrialFinished, TrialStarted
+from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.structure import StructureQuestion
 from smart_tuner.study.timing_cache import CacheQuestion
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from smart_tuner.study.folder import StudyFolder
     from smart_tuner.trial.evaluate import Evaluator
 
-SPENT = "spent_seconds"
-BASELINE_MS = "baseline_ms"
-"""Study attributes: seconds spent by all sessions; the baseline median, frozen by the first."""
+__all__ = ["BASELINE_MS", "SPENT", "Search", "frozen_baseline_ms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +204,9 @@ class Search:
             incumbent_gain=self.baseline_ms / best_ms,
             spent_seconds=budget.spent,
             budget_seconds=budget.seconds,
+            search_left_seconds=budget.search_ends_in(
+                [item.seconds.get("total", 0.0) for item in records]
+            ),
         )
 
 

@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from smart_tuner.study.gain import Gain
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+__all__ = ["CONFIDENCE", "Gain", "gain_over_builds"]
+
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """Baseline over candidate latency with its 95 % interval; 1.00 is no change.
-
-    Attributes:
-        value: The estimate.
-        low: Lower bound; 0 when there are too few samples for one.
-        high: Upper bound; infinite when there are too few samples for one.
-        samples: How many independent samples stand behind it (builds for a route gain, pairs of
-            blocks for an engine gain).
-    """
-
-    value: float
-    low: float
-    high: float
-    samples: int
-
-    def __str__(self) -> str:
-        if math.isinf(self.high):
-            return f"{self.value:.3f}x (no interval from {self.samples} sample)"
-        return f"{self.value:.3f}x (95 % interval {self.low:.3f}-{self.high:.3f})"
-
-    @classmethod
-    def from_log_ratio(cls, log_ratio: float, half_width: float, samples: int) -> Gain:
-        """Turn ln(candidate / baseline) with a half width into a gain."""
-        if math.isinf(half_width):
-            return cls(math.exp(-log_ratio), 0.0, math.inf, samples)
-        return cls(
-            math.exp(-log_ratio),
-            math.exp(-log_ratio - half_width),
-            math.exp(-log_ratio + half_width),
-            samples,
-        )
 
 
 def gain_over_builds(log_ratios: Sequence[float]) -> Gain:

@@ -20,11 +20,12 @@ from smart_tuner.study.events import Note, PhaseStarted, silent
 from smart_tuner.study.first import queue_first
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
+from smart_tuner.study.names import SPENT, STUDY_NAME
 from smart_tuner.study.noise import note_baseline_noise
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.result import Verdict, read_result, write_result
 from smart_tuner.study.runs import keep_runs
-from smart_tuner.study.search import SPENT, Search, frozen_baseline_ms
+from smart_tuner.study.search import Search, frozen_baseline_ms
 from smart_tuner.study.session import open_session
 from smart_tuner.study.settings import StudySettings, make_settings
 from smart_tuner.study.timing_cache import sharing_note
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from smart_tuner.study.session import Session
     from smart_tuner.trial.trial import Trial
 
-STUDY_NAME = "smart_tuner"
+__all__ = ["STUDY_NAME", "tune"]
 
 UNFIT = frozenset(
     (
@@ -136,7 +137,7 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
     text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
-    listener(PhaseStarted("search", text))
+    listener(PhaseStarted("search", text, budget.spent))
     search.run(budget)
     return _conclude(session, search, budget)
 

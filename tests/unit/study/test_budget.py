@@ -51,6 +51,14 @@ def test_the_number_of_trials_is_a_limit_too() -> None:
     assert not budget(1000.0, trials=3).allows_another([1.0] * 7)
 
 
+def test_the_search_ends_for_want_of_time_or_of_trials() -> None:
+    assert budget(1000.0, trials=10).search_ends_in([2.0] * 4) == pytest.approx(12.0)
+    assert budget(1000.0, trials=3).search_ends_in([2.0] * 4) == 0
+    assert budget(1000.0, trials=10_000).search_ends_in([2.0] * 4) == pytest.approx(760, abs=1.0)
+    assert budget(1000.0, trials=10).search_ends_in([]) == pytest.approx(760, abs=1.0)
+    assert budget(1000.0).search_ends_in([2.0]) == pytest.approx(760, abs=1.0)
+
+
 def test_a_trial_that_would_overrun_the_budget_is_not_begun() -> None:
     nearly = budget(100.0, spent=58.0)  # 12 s of search are left
     assert nearly.allows_another([])
