@@ -27,8 +27,9 @@ NEEDS_ARGUMENTS = True
 ROUTE = "Route"
 
 SETTINGS = (
-    *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "reference", "shapes"),
-    *("inputs", "outputs", "input_range", "workload", "seed", "trial_timeout", "memory_limit"),
+    *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "over_pairs"),
+    *("reference", "shapes", "inputs", "outputs", "input_range", "workload", "seed"),
+    *("trial_timeout", "memory_limit"),
     *("statistic", *BASE_FLAGS, "max_memory", "max_engine_size", "max_build_time"),
 )
 

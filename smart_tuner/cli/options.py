@@ -30,6 +30,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "min_gain": "GAIN",
         "max_regression": "SHARE",
         "sampler": "NAME",
+        "first": "ROUTE",
     },
     "Limits and seed": {
         "trial_timeout": "TIME",
@@ -52,6 +53,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "epsilon": "LOSS",
         "rtol": "X",
         "atol": "X",
+        "over_pairs": "WHICH",
         "reference": "WHO",
     },
     "Measurement": {

@@ -9,6 +9,7 @@ from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.markdown import code, plain
 from smart_tuner.report.words import budget_phrase
 from smart_tuner.study.session import DECIDED, REFEREE
+from smart_tuner.validate.constraint import MEAN
 from smart_tuner.validate.limits import Limits, limit_words
 
 if TYPE_CHECKING:
@@ -82,9 +83,13 @@ def _pairs(settings: Mapping[str, str]) -> str:
 
 
 def _constraint(accuracy: Mapping[str, Any]) -> str:
-    limits = dict(accuracy.get("per_output", {}))
-    text = f"{accuracy['metric']} within {limit_text(accuracy['epsilon'])}"
-    if limits:
-        each = ", ".join(f"{name} within {limit_text(limit)}" for name, limit in limits.items())
-        return f"{text}; {each}"
-    return f"{text}, every output"
+    limits, own = dict(accuracy.get("per_output", {})), dict(accuracy.get("metrics", {}))
+    mean = "mean over pairs of " if accuracy.get("over_pairs") == MEAN else ""
+    text = f"{mean}{accuracy['metric']} within {limit_text(accuracy['epsilon'])}"
+    each = [
+        f"{name} {own[name]} within {limit_text(limits.get(name, accuracy['epsilon']))}"
+        if name in own
+        else f"{name} within {limit_text(limits[name])}"
+        for name in {**limits, **own}
+    ]
+    return f"{text}; {', '.join(each)}" if each else f"{text}, every output"

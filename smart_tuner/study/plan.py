@@ -25,7 +25,8 @@ from smart_tuner.study.base import merged_base, plugin_digests, rebase
 from smart_tuner.study.identity import KNOB_DATABASE
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.options import EvaluatorOptions
-from smart_tuner.validate.constraint import AccuracyConstraint, parse_epsilons
+from smart_tuner.validate.asked import parse_epsilons, parse_metrics
+from smart_tuner.validate.constraint import WORST, AccuracyConstraint
 from smart_tuner.validate.limits import Limits
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ class Plan:
             "model": self.model.sha256,
             KNOB_DATABASE: database_digest(self.database),
             "metric": constraint.metric,
+            **{f"metric of {name}": metric for name, metric in constraint.metrics.items()},
+            **({} if constraint.over_pairs == WORST else {"over pairs": constraint.over_pairs}),
             "epsilon": AUTO if AUTO in self.settings.epsilon else epsilon,
             "tolerances": f"rtol {constraint.rtol!r}, atol {constraint.atol!r}",
             "reference outputs": self.settings.reference,
@@ -195,20 +198,24 @@ def requested_constraint(settings: StudySettings) -> AccuracyConstraint:
         raise UserInputError(msg)
     given, per_output = parse_epsilons(texts)
     epsilon = default.epsilon if given is None else given
+    metric, metrics = parse_metrics(settings.metric)
     return AccuracyConstraint(
-        metric=settings.metric or default.metric,
+        metric=metric or default.metric,
         epsilon=math.inf if AUTO in settings.epsilon else epsilon,
         per_output=per_output,
         rtol=settings.rtol,
         atol=settings.atol,
+        metrics=metrics,
+        over_pairs=settings.over_pairs,
     )
 
 
 def _check_outputs(constraint: AccuracyConstraint, model: ModelSpec) -> None:
     names = [spec.name for spec in model.outputs]
-    if unknown := [name for name in constraint.per_output if name not in names]:
-        msg = f"--epsilon: the model has no output {unknown[0]!r}; its outputs: {listed(names)}."
-        raise UserInputError(msg)
+    for flag, given in (("--epsilon", constraint.per_output), ("--metric", constraint.metrics)):
+        if unknown := [name for name in given if name not in names]:
+            msg = f"{flag}: the model has no output {unknown[0]!r}; its outputs: {listed(names)}."
+            raise UserInputError(msg)
 
 
 def _space_options(settings: StudySettings, database: KnobDatabase) -> SpaceOptions:

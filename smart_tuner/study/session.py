@@ -23,6 +23,7 @@ from smart_tuner.study.resume import Continued, check_same, same_workload
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.references import MadeReferences
 from smart_tuner.validate.constraint import constraint_from_json, constraint_to_json
+from smart_tuner.validate.pairs import over_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -210,9 +211,9 @@ def _automatic(
         made = evaluator.make_references()
         baseline = evaluator.check_baseline(plan.goal.search_rule)
     limits: dict[str, float] = {}
-    for loss in baseline.trial.losses:
-        if math.isfinite(loss.loss):
-            least = max(limits.get(loss.output, AUTO_FLOOR), AUTO_FACTOR * loss.loss)
+    for loss in over_pairs(baseline.trial.losses):
+        if math.isfinite(loss.judged):
+            least = max(limits.get(loss.output, AUTO_FLOOR), AUTO_FACTOR * loss.judged)
             limits[loss.output] = least
     highest = max(limits.values(), default=AUTO_FLOOR)
     return dataclasses.replace(unlimited, epsilon=highest, per_output=limits), made

@@ -44,8 +44,8 @@ several values. A backend refuses those that it does not know."""
 
 _DURATIONS = frozenset({"budget", "trial_timeout", "max_build_time"})
 _LISTS = (
-    *("epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
-    *("only", "freeze", "ask", "values"),
+    *("metric", "epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
+    *("only", "freeze", "ask", "values", "first"),
     *("plugin", "state", "min_shapes", "opt_shapes", "max_shapes"),
 )
 
@@ -78,11 +78,16 @@ class StudySettings(BaseModel):
         "default",
         description="What proposes routes: default, tpe, evolution, random, fast or mixed.",
     )
+    first: Texts = Field(
+        (), description="Route to try first, such as the winner of an earlier study."
+    )
     seed: int | None = Field(
         None, ge=0, lt=1 << 63, description="Seed of everything random; drawn if missing."
     )
-    metric: str | None = Field(
-        None, description="Accuracy loss: l0, l1, l2, linf, cos, or module:function. [default: l0]"
+    metric: Texts = Field(
+        (),
+        description="Accuracy loss: l0, l1, l2, linf, cos, mae, top1, embedding, or "
+        "module:function; OUTPUT=NAME for one output. [default: l0]",
     )
     epsilon: Texts = Field(
         (),
@@ -90,6 +95,10 @@ class StudySettings(BaseModel):
     )
     rtol: float = Field(1e-3, ge=0, description="Relative tolerance of l0.")
     atol: float = Field(1e-4, ge=0, description="Absolute tolerance of l0.")
+    over_pairs: Literal["worst", "mean"] = Field(
+        "worst",
+        description="Loss over several reference pairs that keeps epsilon: worst or mean.",
+    )
     reference: Literal["unoptimized", "baseline"] = Field(
         "unoptimized",
         description="Who makes reference outputs that you do not give: unoptimized (another "
@@ -162,7 +171,9 @@ class StudySettings(BaseModel):
     @field_validator(*_LISTS, mode="before")
     @classmethod
     def _as_texts(cls, value: object) -> object:
-        """Take one value for a list of one, and numbers for their text: ``epsilon = 0.01``."""
+        """Take one value for a list of one, None for none, numbers for text: ``epsilon = 0.01``."""
+        if value is None:
+            return ()
         items = [value] if isinstance(value, str | float | int) else value
         if not isinstance(items, list | tuple):
             return value
@@ -170,7 +181,7 @@ class StudySettings(BaseModel):
 
     @model_validator(mode="after")
     def _check_together(self) -> StudySettings:
-        if self.epsilon and self.metric is None:
+        if self.epsilon and not self.metric:
             msg = (
                 "an epsilon means nothing without its metric: add --metric, "
                 "e.g. --metric linf --epsilon 0.01"

@@ -24,6 +24,7 @@ from smart_tuner.trial.verdict import (
     outcome_of_losses,
 )
 from smart_tuner.trial.watch import measuring_lock
+from smart_tuner.validate.pairs import judged_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,7 +148,7 @@ class Attempt:
             progress.is_alike = bool(structure) and structure == self._baseline.engine.structure
             with progress.during("validate"):
                 arm.load(progress.engine)
-                progress.losses = validate_all(arm, self._workload)
+                progress.losses = validate_all(arm, self._workload, self._options.constraint)
                 progress.limits = self._limits(progress.engine, arm.facts().memory_bytes)
             if progress.is_alike and plan.if_alike is IfAlike.TRUST:
                 progress.unchanged = True
@@ -223,9 +224,10 @@ class Attempt:
             )
             comparison = self._baseline.watch.compare(arms, point.name, rule)
             comparisons.append(self._with_tails(comparison, arm))
-            changed = arm.check(point)
+            changed = judged_again(arm.check(point), self._progress.losses)
             if describe_losses(changed) and not self._progress.message:
-                self._note_changed(changed, guarded(self._baseline.arm, point).check(point))
+                baseline = guarded(self._baseline.arm, point).check(point)
+                self._note_changed(changed, judged_again(baseline, self._baseline.losses))
         self._progress.comparisons = tuple(comparisons)
 
     def _with_tails(self, comparison: Comparison, arm: RemoteArm) -> Comparison:

@@ -11,6 +11,7 @@ from smart_tuner.errors import EnvironmentNotFit, ModelError, TrialError
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
 from smart_tuner.trial.watch import Watch
 from smart_tuner.validate.limits import BUILD_TIME, ENGINE_SIZE, MEMORY
+from smart_tuner.validate.pairs import judged_over_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.platform import Platform
     from smart_tuner.model.workload import Workload, WorkloadPoint
     from smart_tuner.trial.options import EvaluatorOptions
+    from smart_tuner.validate.constraint import AccuracyConstraint
     from smart_tuner.validate.limits import LimitUse
     from smart_tuner.validate.losses import OutputLoss
 
@@ -182,7 +184,7 @@ class Baseline:
         try:
             engine = arm.build(self.request, workdir)
             arm.load(engine)
-            losses = validate_all(arm, self._workload)
+            losses = validate_all(arm, self._workload, self._options.constraint)
             facts = arm.facts()
             self._decided = {**self._decided, **facts.decided}
             engine = replace(engine, request=self.request)
@@ -250,14 +252,22 @@ def guarded(arm: RemoteArm, point: WorkloadPoint) -> GuardedBaseline:
     return GuardedBaseline(PointArm(arm, timed_pair(point).inputs))
 
 
-def validate_all(arm: RemoteArm, workload: Workload) -> tuple[OutputLoss, ...]:
-    """Return the losses of an arm on every search pair of every point."""
-    return tuple(
+def validate_all(
+    arm: RemoteArm,
+    workload: Workload,
+    constraint: AccuracyConstraint,
+    *,
+    held_out: bool = False,
+) -> tuple[OutputLoss, ...]:
+    """Return the losses of an arm on every search pair of every point, or every held-out one."""
+    losses = [
         loss
         for point in workload.points
-        for pair in point.search_pairs
+        for pair in point.pairs
+        if pair.held_out is held_out
         for loss in arm.validate(point, pair)
-    )
+    ]
+    return judged_over_pairs(losses, constraint)
 
 
 def figures_of(engine: Engine, memory_bytes: int | None) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.attempt import CHILD_LOG, ENGINE_FOLDER, Attempt, IfAlike, Plan
-from smart_tuner.trial.baseline import Baseline
+from smart_tuner.trial.baseline import Baseline, validate_all
 from smart_tuner.trial.baseline_check import BaselineReport, check_baseline, repeatability
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.trial.record import remove_leftovers, trial_to_json
@@ -211,13 +211,8 @@ class Evaluator:
         """
         with RemoteArm(self._options, log) as arm:
             arm.load(_engine_on_disk(trial))
-            return tuple(
-                loss
-                for point in self._workload.points
-                for pair in point.pairs
-                if pair.held_out
-                for loss in arm.validate(point, pair)
-            )
+            constraint = self._options.constraint
+            return validate_all(arm, self._workload, constraint, held_out=True)
 
     def _try(self, plan: Plan) -> Trial:
         plan.folder.mkdir(parents=True, exist_ok=True)

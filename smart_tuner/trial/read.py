@@ -81,6 +81,7 @@ def read_loss(data: object) -> OutputLoss:
         loss=fields.number("loss"),
         epsilon=fields.number("epsilon"),
         message=fields.text("message"),
+        pairs=fields.later("pairs", _count) or 1,
     )
 
 
@@ -195,6 +196,13 @@ def _path(data: object) -> Path:
     if isinstance(data, str):
         return Path(data)
     msg = "engine: a path is not text."
+    raise UserInputError(msg)
+
+
+def _count(data: object) -> int:
+    if type(data) is int and data > 0:
+        return data
+    msg = "loss: 'pairs' is not a number of pairs."
     raise UserInputError(msg)
 
 

@@ -15,6 +15,7 @@ from smart_tuner.errors import (
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.constraint import is_acceptable
 from smart_tuner.validate.losses import worst
+from smart_tuner.validate.pairs import deciding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +51,25 @@ def describe_losses(losses: Sequence[OutputLoss]) -> str:
     if is_acceptable(losses):
         return ""
     loss = worst(losses)
-    where = f"output {loss.output!r} (point {loss.point!r}, pair {loss.pair!r})"
+    where = f"output {loss.output!r} (point {loss.point!r}, {_pair(loss)})"
     if loss.message:
         return f"{where}: {loss.message}"
-    return f"{where}: {loss.metric} loss {loss.loss:.3g} is over epsilon {loss.epsilon:.3g}"
+    over = f"{loss.metric} loss {loss.loss:.3g} is over epsilon {loss.epsilon:.3g}"
+    return f"{where}: {over}{_among(losses, loss)}"
+
+
+def _pair(loss: OutputLoss) -> str:
+    return f"pair {loss.pair!r}" if loss.pairs == 1 else loss.pair
+
+
+def _among(losses: Sequence[OutputLoss], decides: OutputLoss) -> str:
+    """What the other pairs say: the worst pair of a mean, the mean beside a worst pair."""
+    whole = deciding(losses)
+    if whole is None or whole.pairs == 1:
+        return ""
+    if decides.pairs > 1:
+        return f"; worst pair {whole.worst_pair!r} with {whole.worst:.3g}"
+    return f"; mean over {whole.pairs} pairs {whole.mean:.3g}"
 
 
 def outcome_of_error(error: SmartTunerError, phase: str) -> TrialOutcome:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _TEXT_KINDS = "OSUT"
 _ID_NAMES = ("bool", "int", "uint")
 
+ROUNDING = 1e-3
+"""Share of the largest magnitude that a constant may vary by and still be one."""
+
 
 def holds_text(tensor: Tensor) -> bool:
     """Whether the elements are text: numpy strings, bytes or Python objects."""
@@ -63,6 +66,25 @@ def count_wrong_non_finite(reference: Tensor, actual: Tensor) -> int:
     expected, given = numbers(reference), numbers(actual)
     odd = ~(np.isfinite(expected) & np.isfinite(given))
     return int(np.count_nonzero(odd & ~is_same_non_finite(expected, given)))
+
+
+def is_constant(tensor: Tensor) -> bool:
+    """Whether all elements are the same: nothing was computed, or nothing is left of it."""
+    if holds_text(tensor):
+        return len(set(_comparable_ids(tensor).tolist())) == 1
+    return tensor.size > 0 and not varies(tensor, 0.0)
+
+
+def varies(tensor: Tensor, rounding: float = ROUNDING) -> bool:
+    """Whether finite elements differ by more than ``rounding`` of the largest magnitude."""
+    if holds_text(tensor):
+        return len(set(_comparable_ids(tensor).tolist())) > 1
+    finite = numbers(tensor)
+    finite = finite[np.isfinite(finite)]
+    if finite.size == 0:
+        return False
+    spread = float(finite.max()) - float(finite.min())
+    return spread > rounding * float(np.abs(finite).max())
 
 
 def differences(reference: Tensor, actual: Tensor) -> Numbers:

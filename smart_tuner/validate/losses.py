@@ -11,8 +11,10 @@ from smart_tuner.validate.constraint import AccuracyConstraint, is_within
 from smart_tuner.validate.elements import (
     count_wrong_non_finite,
     holds_ids,
+    is_constant,
     share_of_different_bytes,
     share_of_different_ids,
+    varies,
     why_incomparable,
 )
 from smart_tuner.validate.metrics import resolve_metric
@@ -42,12 +44,14 @@ class OutputLoss:
         pair: Name of the reference pair.
         output: Name of the output.
         metric: The metric that was used on this output (``mismatch`` for ids and text).
-        loss: 0 is perfect; infinite where the output is missing, has the wrong shape or type, or
-            is not finite where the reference is. At epsilon 0 it is 0 only if all bytes are
+        loss: 0 is perfect; infinite where the output is missing, has the wrong shape or type, is
+            not finite where the reference is, or, at an infinite epsilon, is constant where the
+            reference is not. At epsilon 0 it is 0 only if all bytes are
             equal; bytes that differ without a loss count by their share of the elements.
         epsilon: The limit for this output; the output is acceptable iff ``loss <= epsilon`` and
             ``loss`` is finite.
         message: Why the loss is infinite; else empty.
+        pairs: How many reference pairs the loss is the mean of; 1 for a loss of one pair.
     """
 
     point: str
@@ -57,6 +61,7 @@ class OutputLoss:
     loss: float
     epsilon: float
     message: str = ""
+    pairs: int = 1
 
 
 def losses_of(
@@ -77,7 +82,7 @@ def losses_of(
         pair: Name of the reference pair.
 
     Raises:
-        UserInputError: There is nothing to judge, or the user's metric failed.
+        UserInputError: There is nothing to judge, or a metric cannot judge an output.
     """
     if not reference:
         msg = f"Reference pair {pair!r} of point {point!r} holds no outputs: nothing to judge."
@@ -86,32 +91,46 @@ def losses_of(
     for output, expected in reference.items():
         ids = holds_ids(expected)
         epsilon = constraint.epsilon_for(output, holds_ids=ids)
-        loss, message = _loss_of(expected, actual.get(output), constraint, epsilon)
-        metric = MISMATCH if ids else constraint.metric
+        metric = MISMATCH if ids else constraint.metric_for(output)
+        try:
+            loss, message = _loss_of(expected, actual.get(output), constraint, (metric, epsilon))
+        except UserInputError as error:
+            msg = f"Output {output!r}: {error}"
+            raise UserInputError(msg) from error
         losses.append(OutputLoss(point, pair, output, metric, loss, epsilon, message))
     return tuple(losses)
 
 
 def _loss_of(
-    reference: Tensor, actual: Tensor | None, constraint: AccuracyConstraint, epsilon: float
+    reference: Tensor,
+    actual: Tensor | None,
+    constraint: AccuracyConstraint,
+    judged: tuple[str, float],
 ) -> tuple[float, str]:
     """Loss of one output, with the reason if it is infinite."""
+    metric, epsilon = judged
     if actual is None:
         return math.inf, "the engine gave no such output"
-    problem = why_incomparable(reference, actual)
-    if problem:
+    if problem := why_incomparable(reference, actual) or _emptied(reference, actual, epsilon):
         return math.inf, problem
     different = share_of_different_bytes(reference, actual) if epsilon == 0 else 0.0
     if epsilon == 0 and different == 0:
         return 0.0, ""
-    if holds_ids(reference):
+    if metric == MISMATCH:
         return share_of_different_ids(reference, actual), ""
     wrong = count_wrong_non_finite(reference, actual)
     if wrong:
         return math.inf, f"NaN or infinity not as in the reference: {wrong} of {reference.size}"
-    loss = resolve_metric(constraint.metric)(reference, actual, constraint)
+    loss = resolve_metric(metric)(reference, actual, constraint)
     reason = "" if loss < math.inf else "the metric gave infinity"
     return loss if loss > 0 else different, reason
+
+
+def _emptied(reference: Tensor, actual: Tensor, epsilon: float) -> str:
+    """Say so if nothing is left of an output that no metric holds to anything; else nothing."""
+    if math.isinf(epsilon) and is_constant(actual) and varies(reference):
+        return "the same value everywhere, where the reference varies"
+    return ""
 
 
 def unreferenced_outputs(

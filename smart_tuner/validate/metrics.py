@@ -1,4 +1,4 @@
-"""Accuracy metrics: trtexec's five, and the user's own."""
+"""Accuracy metrics: trtexec's five, those of tasks, and the user's own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.validate.constraint import METRIC_ENTRY_POINTS, METRIC_NAMES, AccuracyConstraint
+from smart_tuner.validate.constraint import (
+    BUILT_IN,
+    METRIC_ENTRY_POINTS,
+    METRIC_NAMES,
+    AccuracyConstraint,
+)
 from smart_tuner.validate.elements import differences, is_same_non_finite, numbers
+from smart_tuner.validate.task_metrics import cosine_distances, embedding, top1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,40 +91,30 @@ def _linf(pair: _Pair, _: AccuracyConstraint) -> float:
 
 
 def _cos(pair: _Pair, _: AccuracyConstraint) -> float:
-    """1 - cosine of the angle between the tensors, 0 to 2.
-
-    Written as half the squared distance of the unit vectors, which is the same figure without
-    cancellation: identical tensors give exactly 0. No threshold on the denominator: tensors of
-    any size have a direction, except all zeros. Two of those agree (0), zeros against anything
-    else do not (1).
-    """
-    expected, given = _unit(pair.reference), _unit(pair.actual)
-    if expected is None or given is None:
-        return 0.0 if expected is given else 1.0
-    return min(2.0, 0.5 * float(np.square(given - expected).sum()))
-
-
-def _unit(vector: Numbers) -> Numbers | None:
-    """The vector at length 1; ``None`` for zeros. Scaled first: squares may overflow."""
-    largest = float(np.abs(vector).max())
-    if largest == 0:
-        return None
-    scaled = vector / largest
-    unit: Numbers = scaled / np.sqrt(np.square(scaled).sum())
-    return unit
+    """1 - cosine of the angle between the tensors, each taken as one vector, 0 to 2."""
+    return float(cosine_distances(pair.reference[None, :], pair.actual[None, :])[0])
 
 
 METRICS: Mapping[str, Metric] = dict(
     zip(METRIC_NAMES, map(_closed, (_l0, _l1, _l2, _linf, _cos)), strict=True)
 )
 
+TASK_METRICS: Mapping[str, Metric] = {
+    "mae": METRICS["l1"],
+    "top1": lambda reference, actual, _: top1(reference, actual),
+    "embedding": lambda reference, actual, _: embedding(reference, actual),
+}
+"""Losses in the words of the task; ``mae`` is in the output's own unit."""
+
 
 @dataclass(frozen=True, slots=True)
 class UserMetric:
     """A metric of the user: ``function(reference, actual) -> float``, 0 is perfect.
 
-    The function gets both tensors whole, as numpy arrays. Elements that are not finite stand at
-    the same places in both.
+    The function gets one output of one reference pair: the trusted tensor and the engine's, whole,
+    as numpy arrays of one shape and type. Elements that are not finite stand at the same places in
+    both. It returns a number, 0 or more; larger is worse, infinity is never acceptable. It is
+    imported in the child process that runs the engine, never in the study's own.
 
     Attributes:
         name: As the user wrote it.
@@ -152,13 +148,15 @@ class UserMetric:
 
 
 def resolve_metric(name: str) -> Metric:
-    """Find a metric: one of the five, ``module:function``, or an installed one by its name.
+    """Find a metric: one that is built in, ``module:function``, or an installed one by its name.
 
     Raises:
         UserInputError: There is no such metric, module or function.
     """
     if name in METRICS:
         return METRICS[name]
+    if name in TASK_METRICS:
+        return TASK_METRICS[name]
     function = _imported(name) if ":" in name else _installed(name)
     if not callable(function):
         msg = f"Metric {name!r} is a {type(function).__name__}, not a function."
@@ -187,7 +185,7 @@ def _imported(name: str) -> object:
 def _installed(name: str) -> object:
     found = {entry.name: entry for entry in entry_points(group=METRIC_ENTRY_POINTS)}
     if name not in found:
-        known = ", ".join([*METRICS, *sorted(found)])
+        known = ", ".join([*BUILT_IN, *sorted(found)])
         msg = f"Unknown accuracy metric {name!r}: give one of {known}, or module:function."
         raise UserInputError(msg)
     function: object = found[name].load()

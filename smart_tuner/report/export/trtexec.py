@@ -19,6 +19,7 @@ from smart_tuner.storages.tuning_cache_write import CacheRun, cache_lines, route
 from smart_tuner.study.search import BASELINE_MS
 from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.constraint import MEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,7 +148,7 @@ def _run(winner: Winner, knobs: RouteKnobs, command: list[str]) -> CacheRun:
     limits = (accuracy["epsilon"], *accuracy.get("per_output", {}).values())
     return CacheRun(
         tuner_version=knobs.database.tuner_version,
-        metric=str(accuracy["metric"]),
+        metric=_metric(accuracy),
         atol=float(accuracy["atol"]),
         rtol=float(accuracy["rtol"]),
         epsilon=min(map(float, limits)),
@@ -163,6 +164,13 @@ def _run(winner: Winner, knobs: RouteKnobs, command: list[str]) -> CacheRun:
         defaults={knob.name: _default(winner, knobs, knob.name) for knob in knobs.database},
         expression=expression,
     )
+
+
+def _metric(accuracy: Mapping[str, Any]) -> str:
+    """What outputs are judged by; trtexec knows one metric for all, on each pair by itself."""
+    own = [f"{metric} for {output}" for output, metric in accuracy.get("metrics", {}).items()]
+    mean = ["over the mean of pairs"] if accuracy.get("over_pairs") == MEAN else []
+    return ", ".join([str(accuracy["metric"]), *own, *mean])
 
 
 def _rows(winner: Winner, knobs: RouteKnobs) -> tuple[list[CacheRow], int]:
@@ -202,7 +210,7 @@ def _row(winner: Winner, record: TrialRecord, losses: list[list[Any]]) -> CacheR
     if ended is TrialOutcome.INFEASIBLE and violation is not None and violation <= 0:
         ended = TrialOutcome.RUN_FAILED
     is_measured = ended in (TrialOutcome.FEASIBLE, TrialOutcome.INFEASIBLE)
-    can_tell = is_measured and winner.document["accuracy"]["metric"] in METRICS
+    can_tell = is_measured and _metric(winner.document["accuracy"]) in METRICS
     return CacheRow(
         number=record.number,
         phase=1,

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.validate.asked import parse_epsilons
 from smart_tuner.validate.constraint import (
     AccuracyConstraint,
     constraint_from_json,
     constraint_to_json,
     is_acceptable,
-    parse_epsilons,
 )
 from smart_tuner.validate.losses import OutputLoss
 
@@ -31,7 +31,10 @@ from smart_tuner.validate.losses import OutputLoss
         ({"per_output": {"boxes": -1.0}}, "epsilon of output 'boxes' is -1.0"),
         ({"rtol": math.inf}, "rtol is infinite"),
         ({"atol": -1.0}, "atol is -1.0"),
-        ({"metric": "l3"}, "'l3'.*l0, l1, l2, linf, cos, or module:function"),
+        (
+            {"metric": "l3"},
+            "'l3'.*l0, l1, l2, linf, cos, mae, top1, embedding, or module:function",
+        ),
         ({"metric": ""}, "Unknown accuracy metric"),
         ({"metric": "my file.py:loss"}, "Unknown accuracy metric"),
         ({"metric": "module:"}, "Unknown accuracy metric"),
@@ -161,6 +164,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         AccuracyConstraint(),
         AccuracyConstraint("cos", math.inf, {"a:b": 0.0, "c": math.inf}, rtol=0.5, atol=0.0),
         AccuracyConstraint("my.metrics:loss", 0.0),
+        AccuracyConstraint("mae", 2.0, {"s": 0.1}, metrics={"s": "top1"}, over_pairs="mean"),
     ],
 )
 def test_json_round_trip_is_strict_json(constraint: AccuracyConstraint) -> None:
@@ -170,7 +174,15 @@ def test_json_round_trip_is_strict_json(constraint: AccuracyConstraint) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{"epsilom": 1.0}, {"metric": 3}, {"per_output": [1]}, {"epsilon": "0.5"}, {"atol": None}],
+    [
+        {"epsilom": 1.0},
+        {"metric": 3},
+        {"per_output": [1]},
+        {"epsilon": "0.5"},
+        {"atol": None},
+        {"metrics": {"y": 1}},
+        {"over_pairs": 2},
+    ],
 )
 def test_json_that_is_no_constraint_is_refused(data: dict[str, object]) -> None:
     with pytest.raises(UserInputError):

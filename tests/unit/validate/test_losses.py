@@ -100,6 +100,34 @@ def test_an_infinite_epsilon_accepts_any_finite_error() -> None:
     assert violation([judged]) == -6.0
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        np.linspace(0, 1, 12, dtype=np.float32),
+        np.arange(12, dtype=np.int64),
+        np.array(["a", "b"], dtype=object),
+    ],
+    ids=["numbers", "ids", "text"],
+)
+def test_a_constant_is_no_answer_even_where_any_error_is_accepted(reference: Tensor) -> None:
+    unlimited = AccuracyConstraint("linf", math.inf)
+    for constant in (reference[:1], reference[-1:]):
+        judged = judge(reference, np.repeat(constant, reference.size), unlimited)
+        assert judged.loss == math.inf
+        assert "same value everywhere" in judged.message
+        assert violation([judged]) == 6.0
+    assert is_acceptable([judge(reference, reference[::-1].copy(), unlimited)])
+
+
+def test_a_constant_is_an_answer_where_the_reference_is_one_or_a_metric_judges() -> None:
+    unlimited = AccuracyConstraint("linf", math.inf)
+    nearly = np.array([5.0, 5.0, 5.001])
+    assert is_acceptable([judge(nearly, np.full(3, 4.0), unlimited)]), "rounding is no variation"
+    assert is_acceptable([judge([3.0], [9.0], unlimited)])
+    blank = np.array([0.0, 1e-6, 2e-6])
+    assert is_acceptable([judge(blank, np.zeros(3), AccuracyConstraint("linf", 1e-3))])
+
+
 def test_byte_order_is_not_a_type() -> None:
     assert judge(np.array([1.5], ">f4"), np.array([1.5], "<f4")).loss == 0.0
 
