@@ -78,6 +78,8 @@ class Backend(Protocol):
     A backend may also have ``reference_backend``, the name of the backend that makes reference
     outputs where none are given; without it, it makes them itself. And a method
     ``timing_cache_keys(path)``, the keys of a timing cache as texts, None if it has none to tell.
+    And ``files_read_again(model)``, the files that an engine opens again whenever it is loaded, the
+    model first: such an engine is the model with settings, and is kept together with them.
     """
 
     name: str
@@ -137,6 +139,21 @@ def load_backend(name: str) -> Backend:
         msg = f"Backend {name!r} speaks API {backend.api_version}, this version speaks {API_VERSION}."
         raise BackendNotFound(msg)
     return backend
+
+
+def files_read_again(backend: str, model: Path) -> tuple[Path, ...]:
+    """The files beside an engine that loading it opens; none where engines hold everything.
+
+    Args:
+        backend: Name of a backend.
+        model: The model file.
+
+    Raises:
+        BackendNotFound: There is no such backend.
+        ModelError: A data file of the model is missing.
+    """
+    ask = getattr(load_backend(backend), "files_read_again", None)
+    return () if ask is None else tuple(ask(model))
 
 
 def _from_entry_point(name: str) -> Callable[[], Backend]:

@@ -50,13 +50,21 @@ class ChildProcess:
     is killed and the reason raised; after that every further request raises it again.
     """
 
-    def __init__(self, module: str, *, log: Path, memory_limit_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        module: str,
+        *,
+        log: Path,
+        memory_limit_bytes: int | None = None,
+        python: str = sys.executable,
+    ) -> None:
         """Start the process.
 
         Args:
             module: Run as ``python -m module``.
             log: File that standard output and error are appended to, kept below 16 MiB.
             memory_limit_bytes: Resident memory of the whole process group, polled.
+            python: The interpreter.
         """
         self._log = log
         self._limit = memory_limit_bytes
@@ -68,7 +76,7 @@ class ChildProcess:
         child_life, self._life = os.pipe()
         theirs = (child_requests, child_replies, child_life)
         try:
-            self._process = _spawn(module, log, theirs)
+            self._process = _spawn(python, module, log, theirs)
         except BaseException:
             self._hang_up()
             raise
@@ -242,7 +250,9 @@ class ChildProcess:
                 os.close(descriptor)
 
 
-def _spawn(module: str, log: Path, channel: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _spawn(
+    python: str, module: str, log: Path, channel: tuple[int, ...]
+) -> subprocess.Popen[bytes]:
     environment = dict(
         os.environ,
         PYTHONUNBUFFERED="1",
@@ -251,7 +261,7 @@ def _spawn(module: str, log: Path, channel: tuple[int, ...]) -> subprocess.Popen
     )
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, *_path_flags(), "-m", module],
+            [python, *_path_flags(), "-m", module],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -175,6 +175,22 @@ def _inside(folder: Path, relative: str) -> Path:
     return folder / Path(relative)
 
 
+def workload_inputs(folder: Path) -> dict[str, list[str]]:
+    """Digests of what a prepared workload was given: inputs, and trusted outputs if any.
+
+    Returns:
+        The digests by ``POINT/PAIR``.
+
+    Raises:
+        UserInputError: The folder holds no readable workload.
+    """
+    return {
+        f"{point.name}/{pair.name}": [pair.inputs_digest, *filter(None, [pair.outputs_digest])]
+        for point in _read(folder).points
+        for pair in point.pairs
+    }
+
+
 def workload_differences(old: Path, new: Path) -> tuple[str, ...]:
     """What differs between the workloads prepared in two folders; nothing if they are equal.
 

@@ -69,7 +69,10 @@ class RemoteArm:
         if deadline_seconds is not None:
             self._deadline = time.perf_counter() + deadline_seconds
         self._child = ChildProcess(
-            CHILD_MODULE, log=log, memory_limit_bytes=options.memory_limit_bytes
+            CHILD_MODULE,
+            log=log,
+            memory_limit_bytes=options.memory_limit_bytes,
+            python=options.python or sys.executable,
         )
         self._is_started = False
 
@@ -188,7 +191,7 @@ class RemoteArm:
                 "start",
                 self._options.run_timeout_seconds,
                 backend=self._options.backend,
-                search_path=list(sys.path),
+                search_path=[] if self._options.python else list(sys.path),
             )
         left = self._deadline - time.perf_counter()
         if left <= 0:

@@ -69,8 +69,11 @@ class Worker:
             return {"failure": failure_to_json(error, otherwise)}
 
     def start(self, backend: str, search_path: list[str]) -> None:
-        """Load the backend, with the parent's import path: own backends and metrics are found."""
-        sys.path[:] = search_path
+        """Load the backend, with the parent's import path: own backends and metrics are found.
+
+        Another environment than the parent's keeps its own path, and gets none.
+        """
+        sys.path[:] = search_path or sys.path
         self._backend = load_backend(backend)
 
     def platform(self) -> Any:

@@ -28,6 +28,8 @@ class EvaluatorOptions:
         reference_from_baseline: Let the baseline make missing reference outputs, instead of an
             engine with every optimization off.
         on_wait: Gets one line when the device is taken by another study.
+        python: Interpreter of the child processes, of an environment that has this version of
+            smart_tuner; empty for this one, with its import path.
     """
 
     backend: str
@@ -39,3 +41,4 @@ class EvaluatorOptions:
     memory_limit_bytes: int | None = None
     reference_from_baseline: bool = False
     on_wait: Callable[[str], None] | None = None
+    python: str = ""

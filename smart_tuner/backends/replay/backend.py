@@ -17,7 +17,7 @@ from smart_tuner.engine.platform import Platform
 from smart_tuner.errors import BuildError, NotApplied, UserInputError
 from smart_tuner.model.load import load_model
 from smart_tuner.simulate.effects import Failure
-from smart_tuner.simulate.model_file import load_description
+from smart_tuner.simulate.model_file import description_path, load_description
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,10 @@ class ReplayBackend:
         )
         fingerprint = hashlib.sha256(in_effect.encode("utf-8", "surrogatepass")).hexdigest()
         return Engine(path, digest, fingerprint, request, seconds)
+
+    def files_read_again(self, model: Path) -> tuple[Path, ...]:
+        """Return the model and its description."""
+        return (model, description_path(model))
 
     def load(self, engine: Engine) -> ReplayRunner:
         """Load an engine file.
