@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.storages.history import TrialRecord
     from smart_tuner.trial.trial import TrialOutcome
 
 
@@ -35,12 +36,33 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialsKept:
+    """A search goes on: what earlier sessions have tried.
+
+    Attributes:
+        records: Finished trials.
+        baseline_ms: The study's frozen baseline latency, in milliseconds.
+    """
+
+    records: tuple[TrialRecord, ...]
+    baseline_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class TrialStarted:
-    """A route is being tried."""
+    """A route is being tried.
+
+    Attributes:
+        number: Trial number.
+        route: The route.
+        reason: What the sampler said.
+        why: Why it is tried, in words for people: ``screening: 2 values that no route had``.
+    """
 
     number: int
     route: BuildRoute
     reason: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +109,7 @@ class RouteMeasured:
     message: str
 
 
-Event = Note | PhaseStarted | TrialStarted | TrialFinished | RouteMeasured
+Event = Note | PhaseStarted | TrialsKept | TrialStarted | TrialFinished | RouteMeasured
 Listener = Callable[[Event], None]
 
 

@@ -11,9 +11,11 @@ from smart_tuner.errors import SearchExhausted, UserInputError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_trials
 from smart_tuner.storages.history import best_feasible, finished_trials
+from smart_tuner.storages.keys import REASON
 from smart_tuner.storages.tell import tell_trial, value_of
-from smart_tuner.study.events import Note, TrialFinished, TrialStarted
+from smart_tuner.study.events import Note, TrialFinished, TrialsKept, TrialStarted
 from smart_tuner.study.names import BASELINE_MS, SPENT
+from smart_tuner.study.purpose import purpose_of
 from smart_tuner.study.structure import StructureQuestion
 from smart_tuner.study.timing_cache import CacheQuestion
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import optuna
 
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.budget import Budget
     from smart_tuner.study.events import Listener
     from smart_tuner.study.folder import StudyFolder
@@ -86,11 +89,14 @@ class Search:
                 self._tell(trial, tried)
                 self.listener(Note(f"trial {number} had finished before the interruption: kept"))
         self._close("was interrupted")
+        if records := finished_trials(self.study):
+            self.listener(TrialsKept(records, self.baseline_ms))
 
     def run(self, budget: Budget) -> None:
         """Try routes until the search's share of the budget is spent or nothing is left to try."""
         while True:
-            seconds = [record.seconds.get("total", 0.0) for record in finished_trials(self.study)]
+            records = finished_trials(self.study)
+            seconds = [record.seconds.get("total", 0.0) for record in records]
             if not budget.allows_another(seconds):
                 return
             try:
@@ -98,6 +104,7 @@ class Search:
             except SearchExhausted as end:
                 self.listener(Note(str(end)))
                 return
+            self._announce(trial, records)
             self._try(trial, budget, seconds)
 
     def _result_of(self, trial: optuna.Trial) -> Trial | None:
@@ -121,9 +128,14 @@ class Search:
     def _structure(self) -> StructureQuestion:
         return StructureQuestion(self.study, self.evaluator, self.weights)
 
+    def _announce(self, trial: optuna.Trial, records: Sequence[TrialRecord]) -> None:
+        route = route_of(trial.params, self.choices)
+        said = str(trial.user_attrs.get(REASON, ""))
+        why = str(purpose_of(route, said, records))
+        self.listener(TrialStarted(trial.number, route, said, why))
+
     def _try(self, trial: optuna.Trial, budget: Budget, seconds: Sequence[float]) -> None:
         route = route_of(trial.params, self.choices)
-        self.listener(TrialStarted(trial.number, route, str(trial.user_attrs.get("reason", ""))))
         tried = self._known(route)
         deadline = budget.trial_deadline(seconds, self.trial_seconds)
         folder = self.folder.trial(trial.number)
