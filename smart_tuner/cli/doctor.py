@@ -40,6 +40,9 @@ NEEDS_ARGUMENTS = False
 PRETENDERS = {"replay": "answers from simulated or recorded compilers: for tests, no real network"}
 """Backends that build nothing: they are named, but do not make a machine fit."""
 
+ON_A_GPU = "onnxruntime-cuda"
+"""A backend that another build of an installed package brings: missing, it is no fault."""
+
 STYLES = {"ok": "green", "note": "yellow", "missing": "red"}
 ROUTE_SOURCE = "build route"
 LEAST_FREE_BYTES = 1 << 30
@@ -122,7 +125,7 @@ def _backends() -> Iterator[Finding]:
     providers = ""
     for name in installed_backends():
         subject = f"backend {name}"
-        if name in COMPILERS:
+        if name in COMPILERS or (name == ON_A_GPU and "CUDA" not in providers):
             continue
         if name in PRETENDERS:
             yield Finding(subject, "note", PRETENDERS[name])

@@ -159,7 +159,7 @@ def _state(state: GpuState, subject: str) -> Iterator[Finding]:
 def _runtime(facts: GpuFacts) -> Finding:
     subject = "ONNX Runtime on the GPU"
     if facts.has_cuda_runtime:
-        hint = '`provider = "cuda"` in a --base file makes ONNX Runtime use it'
+        hint = "`--backend onnxruntime-cuda` tunes it"
         return Finding(subject, "ok", hint)
     hint = "to tune it, replace onnxruntime: `pip uninstall onnxruntime`, then `pip install onnxruntime-gpu`"
     return Finding(subject, "note", hint)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from smart_tuner.backends.onnxruntime.build import build_engine, read_engine
+from smart_tuner.backends.onnxruntime.build import build_engine, model_files, read_engine
 from smart_tuner.backends.onnxruntime.knobs import knob_database
 from smart_tuner.backends.onnxruntime.runner import OnnxRuntimeRunner
 from smart_tuner.backends.onnxruntime.runtime import import_runtime, runtime_version
 from smart_tuner.devices.cpu import cpu_quota, instruction_sets, processor_name
 from smart_tuner.engine.platform import Platform
+from smart_tuner.errors import UserInputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
 
 
 class OnnxRuntimeBackend:
-    """Tunes sessions of ONNX Runtime; runs on the CPU unless the base says otherwise.
+    """Tunes sessions of ONNX Runtime on the processor.
 
-    The base may hold, beside knobs: ``provider`` (``cpu`` or ``cuda``), ``custom_op_library``
-    (path of a library with custom operators), and ``free_dimension_override:NAME`` (size of a
-    symbolic dimension).
+    The base may hold, beside knobs: ``custom_op_library`` (path of a library with custom
+    operators), and ``free_dimension_override:NAME`` (size of a symbolic dimension).
 
     Attributes:
         process_wide_knobs: Knobs that the first session of a process decides for all later ones,
@@ -75,7 +75,21 @@ class OnnxRuntimeBackend:
             NotApplied: A setting did not take.
             UserInputError: Base or route name something unknown.
         """
+        if request.base.get("provider", "cpu") != "cpu":
+            msg = (
+                f"provider = {request.base['provider']}: this backend runs on the processor; give "
+                "--backend onnxruntime-cuda for a GPU."
+            )
+            raise UserInputError(msg)
         return build_engine(request, workdir)
+
+    def files_read_again(self, model: Path) -> tuple[Path, ...]:
+        """Return the model and its data files: a session opens them each time.
+
+        Raises:
+            ModelError: A data file is missing.
+        """
+        return model_files(model)
 
     def load(self, engine: Engine) -> OnnxRuntimeRunner:
         """Open a session with the settings of an engine.

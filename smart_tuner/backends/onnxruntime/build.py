@@ -135,6 +135,18 @@ def _open(model: Path, settings: SessionSettings) -> Any:
         raise BuildError(reason(error)) from error
 
 
+def model_files(model: Path) -> tuple[Path, ...]:
+    """The model file and the data files beside it.
+
+    Raises:
+        ModelError: A data file is missing.
+    """
+    import onnx
+
+    proto = onnx.load(os.fspath(model), load_external_data=False)
+    return (model, *external_files(proto, model))
+
+
 def _size_with_data(model: Path) -> int:
     """Size of a model file with the data files beside it, as far as they can be told."""
     import onnx

@@ -7,18 +7,13 @@ must not pay for finding them again.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_cache_path
-
+from smart_tuner.backends.onnxruntime.kept import keep, read_kept, runtime_stamp
 from smart_tuner.backends.onnxruntime.option import Kind
 from smart_tuner.backends.onnxruntime.options import OPTION_BY_NAME, OPTIONS
 from smart_tuner.backends.onnxruntime.passes import RULES
@@ -27,10 +22,10 @@ from smart_tuner.backends.onnxruntime.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from smart_tuner.backends.onnxruntime.option import Option
 
-_SCHEMA = 1
 _KEY = re.compile(rb"(?<=\0)(?:session|optimization|mlas|memory)\.[A-Za-z0-9_.]+(?=\0)")
 _NAME = re.compile(rb"(?<=\0)[A-Z][A-Za-z0-9_]{5,60}(?=\0)")
 
@@ -85,14 +80,12 @@ def load_catalogue() -> Catalogue:
     Raises:
         EnvironmentNotFit: The runtime is missing or does not work.
     """
-    binary = binary_path()
-    status = binary.stat()
-    stamp = f"{runtime_version()} {status.st_size} {status.st_mtime_ns} {binary}"
-    path = user_cache_path("smart_tuner") / f"{runtime_version().replace(' ', '-')}.json"
-    found = _read(path, stamp)
+    name, stamp = runtime_version().replace(" ", "-"), runtime_stamp()
+    kept = read_kept(name, stamp)
+    found = None if kept is None else _read(kept)
     if found is None:
-        found = _discover(binary)
-        _write(path, stamp, found)
+        found = _discover(binary_path())
+        keep(name, stamp, _written(found))
     return found
 
 
@@ -108,36 +101,23 @@ def _discover(binary: Path) -> Catalogue:
     )
 
 
-def _read(path: Path, stamp: str) -> Catalogue | None:
-    """A cached catalogue of this very binary; a damaged file counts as none."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["schema"] == _SCHEMA and stored["stamp"] == stamp:
-            return Catalogue(
-                version=str(stored["version"]),
-                optimizers={str(name): int(level) for name, level in stored["optimizers"]},
-                rules=tuple(str(name) for name in stored["rules"]),
-                keys=frozenset(str(key) for key in stored["keys"]),
-            )
+def _read(stored: Mapping[str, Any]) -> Catalogue | None:
+    """What ``_written`` made; a damaged answer counts as none."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        return Catalogue(
+            version=str(stored["version"]),
+            optimizers={str(name): int(level) for name, level in stored["optimizers"]},
+            rules=tuple(str(name) for name in stored["rules"]),
+            keys=frozenset(str(key) for key in stored["keys"]),
+        )
     return None
 
 
-def _write(path: Path, stamp: str, catalogue: Catalogue) -> None:
-    """Keep a catalogue; without a writable cache folder it is found anew each time."""
-    stored = {
-        "schema": _SCHEMA,
-        "stamp": stamp,
+def _written(catalogue: Catalogue) -> dict[str, Any]:
+    """A catalogue as plain data."""
+    return {
         "version": catalogue.version,
         "optimizers": list(catalogue.optimizers.items()),
         "rules": list(catalogue.rules),
         "keys": sorted(catalogue.keys),
     }
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(stored, file)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from smart_tuner.backends.onnxruntime.artefact import artefact_digest
 from smart_tuner.backends.onnxruntime.optimizer_log import parse_optimizer_log
 from smart_tuner.backends.onnxruntime.passes import RULE_GROUPS
 from smart_tuner.backends.onnxruntime.runtime import import_runtime, is_unknown_operator, reason
+from smart_tuner.backends.onnxruntime.session import check_on_cuda, providers
 from smart_tuner.engine.once import end_with_parent
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ class Probe:
     Attributes:
         model: Model file.
         folder: Where the log and the optimized model go.
+        provider: ``cpu`` or ``cuda``: optimizers look at who runs a node.
     """
 
     model: Path
     folder: Path
+    provider: str
 
     def log(self, disabled: Iterable[str] = ()) -> OptimizerLog:
         """The optimizers that ran and that changed the graph."""
@@ -66,13 +69,15 @@ class Probe:
         options.add_session_config_entry("session.disable_prepacking", "1")
         if save is not None:
             options.optimized_model_filepath = str(save)
-        runtime.InferenceSession(
+        session = runtime.InferenceSession(
             str(self.model),
             options,
-            providers=["CPUExecutionProvider"],
+            providers=providers(self.provider, {}),
             disabled_optimizers=list(disabled),
             enable_fallback=0,
         )
+        if self.provider == "cuda":
+            check_on_cuda(session)
 
 
 def effective(probe: Probe, context: Sequence[str], rules: Sequence[str]) -> Iterator[str]:
@@ -182,7 +187,7 @@ def main(arguments: Sequence[str]) -> int:
     end_with_parent(request["parent"])
     model = request["model"]
     path = Path(model) if model is not None else write_tiny_model(folder / "tiny.onnx")
-    probe = Probe(model=path, folder=folder)
+    probe = Probe(model=path, folder=folder, provider=request["provider"])
     try:
         answer = examine(probe, request)
     except Exception as error:  # noqa: BLE001  native errors share no class; the parent raises

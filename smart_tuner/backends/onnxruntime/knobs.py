@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.backends.onnxruntime.build import ARTEFACT_LIMIT_BYTES
 from smart_tuner.backends.onnxruntime.catalogue import load_catalogue
-from smart_tuner.backends.onnxruntime.cuda_options import PROVIDER as CUDA
-from smart_tuner.backends.onnxruntime.cuda_options import cuda_knobs
+from smart_tuner.backends.onnxruntime.cuda_options import cuda_knobs, idle_with_cuda
 from smart_tuner.backends.onnxruntime.option import SWITCH, Acts, Kind
 from smart_tuner.backends.onnxruntime.options import LEVELS, OPTION_BY_NAME
 from smart_tuner.backends.onnxruntime.passes import RULES, optimizer_help
 from smart_tuner.backends.onnxruntime.runtime import import_runtime
-from smart_tuner.backends.onnxruntime.survey import UnknownOperatorError, survey
+from smart_tuner.backends.onnxruntime.survey import UnknownOperatorError, kept_survey
 from smart_tuner.devices.cpu import cpu_quota
 from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.knob import Knob
@@ -33,12 +32,16 @@ logger = logging.getLogger(__name__)
 UNCHANGED = "changed nothing in this model"
 
 
-def knob_database(model: ModelSpec | None = None) -> KnobDatabase:
+def knob_database(model: ModelSpec | None = None, provider: str = "cpu") -> KnobDatabase:
     """All knobs; with a model, those that cannot act on it carry the reason.
 
     An optimizer is idle when it changed nothing in any step, neither by default nor with each of
     the active ones, nor with all of them off. A rewrite rule is idle when the optimized graph is
     the same without it.
+
+    Args:
+        model: What is tuned.
+        provider: Who runs it: ``cpu`` or ``cuda``.
 
     Raises:
         ModelError: The runtime refuses the model.
@@ -46,11 +49,14 @@ def knob_database(model: ModelSpec | None = None) -> KnobDatabase:
     """
     catalogue = load_catalogue()
     knobs = (*_option_knobs(catalogue), *_thread_knobs(), *_pass_knobs(catalogue))
-    if CUDA in import_runtime().get_available_providers():
-        knobs += cuda_knobs()
+    if provider == "cuda":
+        knobs = tuple(replace(knob, idle=idle_with_cuda(knob.name)) for knob in knobs)
+        knobs += cuda_knobs(model.operators if model is not None else None)
     if model is not None:
-        found = _survey(model, catalogue)
-        knobs = tuple(replace(knob, idle=_idle(knob, model, found)) for knob in knobs)
+        found = _survey(model, catalogue, provider)
+        knobs = tuple(
+            knob if knob.idle else replace(knob, idle=_idle(knob, model, found)) for knob in knobs
+        )
     return KnobDatabase(knobs=knobs, tuner_version=catalogue.version)
 
 
@@ -94,11 +100,11 @@ def _pass_knobs(catalogue: Catalogue) -> Iterator[Knob]:
         yield Knob(f"rule:{name}", SWITCH, "on", RULES[name], "rewrite rule")
 
 
-def _survey(model: ModelSpec, catalogue: Catalogue) -> Survey | None:
+def _survey(model: ModelSpec, catalogue: Catalogue, provider: str) -> Survey | None:
     """Ask the runtime about the model; None if only a base could make it load."""
     graphs = model.size_bytes <= ARTEFACT_LIMIT_BYTES
     try:
-        return survey(model.path, catalogue.rules, graphs=graphs)
+        return kept_survey(model, catalogue.rules, graphs=graphs, provider=provider)
     except UnknownOperatorError as error:
         # No warning: a base may name the library, and without one the first build says so.
         logger.info("%s (no knob is marked idle)", error)

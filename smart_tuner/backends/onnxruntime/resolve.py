@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.backends.onnxruntime.cuda_options import CUDA_OPTION_BY_NAME, PREFIX
 from smart_tuner.backends.onnxruntime.option import SWITCH, Kind
-from smart_tuner.backends.onnxruntime.settings import PROVIDERS, SessionSettings
+from smart_tuner.backends.onnxruntime.settings import IO, PROVIDERS, SessionSettings
 from smart_tuner.devices.cpu import cpu_quota
 from smart_tuner.errors import UserInputError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from smart_tuner.route.build_route import BuildRoute
 
 FREE_DIMENSION = "free_dimension_override:"
-PASS_THROUGH = ("provider", "custom_op_library", f"{FREE_DIMENSION}NAME")
+PASS_THROUGH = ("io", "custom_op_library", f"{FREE_DIMENSION}NAME")
 
 
 @dataclass(slots=True)
@@ -53,10 +53,13 @@ def resolve_settings(
     draft = _Draft()
     for name, value in {**base, **route.values}.items():
         _read(draft, name, value, catalogue)
-    if draft.provider_options and draft.fields.get("provider") != "cuda":
-        option = min(draft.provider_options)
-        msg = f"{PREFIX}{option} needs `provider = cuda` in the base."
-        raise UserInputError(msg)
+    if draft.fields.get("provider") != "cuda":
+        of_cuda = [f"{PREFIX}{name}" for name in draft.provider_options]
+        if "io" in draft.fields:
+            of_cuda.append("io")
+        if of_cuda:
+            msg = f"{min(of_cuda)} needs --backend onnxruntime-cuda."
+            raise UserInputError(msg)
     switches = {**dict(SessionSettings().switches), **draft.switches}
     return SessionSettings(
         **draft.fields,  # type: ignore[arg-type]  # one field each, checked where they are read
@@ -121,6 +124,8 @@ def _read_pass_through(draft: _Draft, name: str, value: str, catalogue: Catalogu
     """Settings of a base that are no knobs."""
     if name == "provider":
         draft.fields["provider"] = _one_of(name, value, PROVIDERS)
+    elif name == "io":
+        draft.fields["io"] = _one_of(name, value, IO)
     elif name == "custom_op_library":
         path = Path(value).expanduser().absolute()
         if not path.is_file():

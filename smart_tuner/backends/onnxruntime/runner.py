@@ -15,6 +15,7 @@ from smart_tuner.engine.running import no_collection, run_errors
 from smart_tuner.errors import RunError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -48,7 +49,6 @@ class OnnxRuntimeRunner:
             self._session = open_session(model, settings)
             # Run options without entries would cost 30 us a run in Python for nothing.
             self._options = run_options(settings) if settings.run_entries else None
-        self._on_device = settings.provider != "cpu"
         self._inputs = _types(self._session.get_inputs())
         self._outputs = _types(self._session.get_outputs())
         self._takes_text = any(element.is_text for element in self._inputs.values())
@@ -83,21 +83,30 @@ class OnnxRuntimeRunner:
         """
         self.runs_per_sample = 0
         self._has_run = False
+        with run_errors("the engine did not run", reason):
+            self._prepare(inputs)
+            self._poison()
+            self._run_once()
+        self._has_run = True
+        return self.outputs()
+
+    def _elements(self) -> Iterator[tuple[str, ElementType]]:
+        """Every input and output with its type."""
+        yield from self._inputs.items()
+        yield from self._outputs.items()
+
+    def _prepare(self, inputs: Tensors) -> None:
+        """Put inputs in place, and make room for the outputs."""
         self._bound_inputs = {
             name: _host_input(name, element, inputs, bind=not self._takes_text)
             for name, element in self._inputs.items()
         }
         self._buffers = {}
-        with run_errors("the engine did not run", reason):
-            if not self._takes_text:
-                self._bind()
-                self._run_once()
-                self._allocate()
-                self._bind()
-                self._poison()
+        if not self._takes_text:
+            self._bind()
             self._run_once()
-        self._has_run = True
-        return self.outputs()
+            self._allocate()
+            self._bind()
 
     def time_block(self, iterations: int) -> tuple[float, ...]:
         """Run on the inputs of the last ``infer``; milliseconds a run, host to host.
@@ -124,6 +133,9 @@ class OnnxRuntimeRunner:
         if not self._has_run:
             msg = "no outputs before the first infer"
             raise RunError(msg)
+        return self._read_outputs()
+
+    def _read_outputs(self) -> Tensors:
         if self._takes_text:
             return dict(zip(self._outputs, map(np.copy, self._results), strict=True))
         values = dict(zip(self._outputs, self._binding.get_outputs(), strict=True))
@@ -142,24 +154,18 @@ class OnnxRuntimeRunner:
     def _bind(self) -> None:
         """Bind all inputs, and outputs to their buffers where there are any."""
         self._binding = self._session.io_binding()
-        self._bind_inputs()
+        for name, value in self._bound_inputs.items():
+            if isinstance(value, Buffer):
+                self._binding.bind_ortvalue_input(name, value.value)
+            else:
+                self._binding.bind_cpu_input(name, value)
         for name in self._outputs:
             if name in self._buffers:
                 self._binding.bind_ortvalue_output(name, self._buffers[name].value)
             else:
                 self._binding.bind_output(name)
 
-    def _bind_inputs(self) -> None:
-        for name, value in self._bound_inputs.items():
-            if isinstance(value, Buffer):
-                self._binding.bind_ortvalue_input(name, value.value)
-            else:
-                self._binding.bind_cpu_input(name, value)
-
     def _run_once(self) -> None:
-        if self._on_device and not self._takes_text:
-            # Binding is what copies host inputs to a device.
-            self._bind_inputs()
         if self._takes_text:
             self._results = self._session.run(
                 list(self._outputs), self._bound_inputs, self._options
@@ -201,6 +207,20 @@ def _host_input(
     name: str, element: ElementType, inputs: Tensors, *, bind: bool
 ) -> Buffer | npt.NDArray[np.generic]:
     """One input in memory that the runtime can read."""
+    array = host_array(name, element, inputs)
+    if element.is_text or not bind:
+        return array
+    buffer = Buffer.allocate(element, array.shape)
+    buffer.fill(array)
+    return buffer
+
+
+def host_array(name: str, element: ElementType, inputs: Tensors) -> npt.NDArray[np.generic]:
+    """One input as an array of the type that the session takes.
+
+    Raises:
+        RunError: It is missing or of the wrong type.
+    """
     if name not in inputs:
         msg = f"input {name} is missing"
         raise RunError(msg)
@@ -213,8 +233,4 @@ def _host_input(
     if array.dtype != element.numpy:
         msg = f"input {name}: {element.dtype} is needed, {array.dtype} was given"
         raise RunError(msg)
-    if not bind:
-        return array
-    buffer = Buffer.allocate(element, array.shape)
-    buffer.fill(array)
-    return buffer
+    return array

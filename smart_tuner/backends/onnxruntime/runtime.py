@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from smart_tuner.errors import EnvironmentNotFit
 
-_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml")
+_MISSING = "onnxruntime is not installed: pip install onnxruntime"
+_BUILD_INFO = re.compile(r"^(package_name|__version__) = '([^']+)'", re.MULTILINE)
 _PREFIX = re.compile(r"^\[ONNXRuntimeError\] : -?\d+ : \w+ : ")
 _LOADING = re.compile(r"^Load model from .*? failed: ?", re.DOTALL)
 _SOURCE = re.compile(r"(?:/[\w.+-]+)*/?\b\w+\.(?:cc|cpp|h|hpp|cu|cuh):\d+ ")
@@ -40,14 +39,18 @@ def import_runtime() -> Any:
 def runtime_version() -> str:
     """Return e.g. ``onnxruntime 1.32.0`` without importing the runtime.
 
+    The runtime's own word counts: of two installed packages that share the module's name, such as
+    onnxruntime and onnxruntime-gpu, only one is imported.
+
     Raises:
-        EnvironmentNotFit: It is not installed.
+        EnvironmentNotFit: It is not installed or has an unknown layout.
     """
-    for package in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            return f"{package} {version(package)}"
-    msg = "onnxruntime is not installed: pip install onnxruntime"
-    raise EnvironmentNotFit(msg)
+    path = _capi() / "build_and_package_info.py"
+    found = dict(_BUILD_INFO.findall(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    if len(found) < 2:
+        msg = f"{path} does not name the runtime's version; reinstall it: pip install onnxruntime"
+        raise EnvironmentNotFit(msg)
+    return f"{found['package_name']} {found['__version__']}"
 
 
 def binary_path() -> Path:
@@ -56,13 +59,18 @@ def binary_path() -> Path:
     Raises:
         EnvironmentNotFit: The package is not installed or has an unknown layout.
     """
-    spec = find_spec("onnxruntime")
-    folders = spec.submodule_search_locations if spec is not None else None
-    for folder in folders or ():
-        for path in sorted(Path(folder, "capi").glob("onnxruntime_pybind11_state*")):
-            return path
+    for path in sorted(_capi().glob("onnxruntime_pybind11_state*")):
+        return path
     msg = "the onnxruntime package has no extension module; reinstall it: pip install onnxruntime"
     raise EnvironmentNotFit(msg)
+
+
+def _capi() -> Path:
+    """The folder of the runtime's binaries."""
+    spec = find_spec("onnxruntime")
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+        return Path(folder, "capi")
+    raise EnvironmentNotFit(_MISSING)
 
 
 def reason(error: BaseException) -> str:

@@ -10,9 +10,10 @@ from smart_tuner.backends.onnxruntime.runtime import import_runtime
 from smart_tuner.errors import EnvironmentNotFit, NotApplied
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from smart_tuner.backends.onnxruntime.settings import SessionSettings
+    from smart_tuner.backends.onnxruntime.settings import Pairs, SessionSettings
 
 _CPU = "CPUExecutionProvider"
 _WARNING, _ERROR = 2, 3
@@ -83,14 +84,12 @@ def open_session(model: Path, settings: SessionSettings, *, save: Path | None = 
         options.optimized_model_filepath = str(save)
         # At severity 2 the runtime warns that the file is for this processor only.
         options.log_severity_level = _ERROR
-    providers: list[object] = [_CPU]
     if settings.provider == "cuda":
-        _need_cuda(runtime)
-        providers.insert(0, (CUDA, dict(settings.provider_options)))
+        need_cuda(runtime)
     session = runtime.InferenceSession(
         str(model),
         options,
-        providers=providers,
+        providers=providers(settings.provider, dict(settings.provider_options)),
         disabled_optimizers=list(settings.disabled_optimizers),
         enable_fallback=0,
         read_config_from_model=0,
@@ -100,32 +99,67 @@ def open_session(model: Path, settings: SessionSettings, *, save: Path | None = 
     return session
 
 
-def _need_cuda(runtime: Any) -> None:
+def providers(name: str, options: Mapping[str, str]) -> list[object]:
+    """Execution providers in order: CUDA with its options, if it is asked for, and the CPU."""
+    return [(CUDA, dict(options)), _CPU] if name == "cuda" else [_CPU]
+
+
+def need_cuda(runtime: Any) -> None:
+    """Refuse a runtime that was built without CUDA.
+
+    Raises:
+        EnvironmentNotFit: It was.
+    """
     if CUDA not in runtime.get_available_providers():
-        msg = f"provider = cuda: this onnxruntime has no {CUDA}; install onnxruntime-gpu"
+        msg = (
+            f"this onnxruntime has no {CUDA}: `pip uninstall onnxruntime`, then "
+            "`pip install onnxruntime-gpu`"
+        )
         raise EnvironmentNotFit(msg)
 
 
 def _check_cuda(session: Any, settings: SessionSettings) -> None:
     """The runtime falls back to the CPU with no more than a warning."""
-    if CUDA not in session.get_providers():
-        msg = "provider = cuda was not taken by the runtime: it fell back to the CPU"
-        raise NotApplied(msg)
+    check_on_cuda(session)
     effective = session.get_provider_options()[CUDA]
     for key, value in settings.provider_options:
-        if key in effective and effective[key] != value:
+        if key in effective and _plain(effective[key]) != value:
             msg = f"cuda:{key} = {value} was not taken by the runtime, it says {effective[key]}"
             raise NotApplied(msg)
 
 
-def run_options(settings: SessionSettings) -> Any:
+def _plain(value: str) -> str:
+    """An option as it is set: switches read back as numbers or as words."""
+    return {"true": "1", "false": "0"}.get(value.lower(), value)
+
+
+def check_on_cuda(session: Any) -> None:
+    """See that a session did not fall back to the CPU.
+
+    Raises:
+        EnvironmentNotFit: It did, as where a library of CUDA or cuDNN is missing.
+    """
+    if CUDA not in session.get_providers():
+        msg = (
+            "the CUDA provider does not start here and the runtime fell back to the CPU: put the "
+            "libraries of CUDA and cuDNN that it was built for on LD_LIBRARY_PATH (its log names "
+            "the missing one)"
+        )
+        raise EnvironmentNotFit(msg)
+
+
+def run_options(settings: SessionSettings, entries: Pairs = ()) -> Any:
     """Run options with every entry applied and read back.
+
+    Args:
+        settings: Effective settings.
+        entries: Entries beside those of the settings.
 
     Raises:
         NotApplied: An entry reads back different from what was asked.
     """
     options = import_runtime().RunOptions()
-    for key, value in settings.run_entries:
+    for key, value in (*settings.run_entries, *entries):
         options.add_run_config_entry(key, value)
         if options.get_run_config_entry(key) != value:
             msg = f"{key} = {value} was not taken by the runtime"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PROVIDERS = ("cpu", "cuda")
+IO = ("host", "device")
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -33,6 +34,8 @@ class SessionSettings:
         provider_options: Options of the CUDA provider, sorted.
         free_dimensions: Sizes of symbolic dimensions, sorted by symbol.
         custom_op_library: Absolute path of a library with custom operators, or empty.
+        io: Where inputs come from and outputs go in a timed run, a key of ``IO``; with the CUDA
+            provider only.
     """
 
     provider: str = "cpu"
@@ -56,6 +59,7 @@ class SessionSettings:
     provider_options: Pairs = ()
     free_dimensions: tuple[tuple[str, int], ...] = ()
     custom_op_library: str = ""
+    io: str = "host"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; ``from_json`` reads it back."""
@@ -63,11 +67,12 @@ class SessionSettings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SessionSettings:
-        """Read what ``to_json`` wrote.
+        """Read what ``to_json`` wrote; earlier versions had no ``io``.
 
         Raises:
             ValueError: A field is missing, unknown, or not what it should be.
         """
+        data = {"io": "host", **data}
         known = set(cls.__slots__)
         if set(data) != known:
             odd = sorted(set(data) ^ known)
@@ -79,6 +84,7 @@ class SessionSettings:
             (settings.graph_optimization_level, LEVELS),
             (settings.execution_mode, MODES),
             (settings.execution_order, ORDERS),
+            (settings.io, IO),
         ):
             if value not in allowed:
                 msg = f"session settings with unknown value {value!r}"
@@ -100,6 +106,8 @@ def effects(settings: SessionSettings, *, graph_is_known: bool) -> dict[str, Any
             act only through the graph say nothing new.
     """
     data = settings.to_json()
+    if settings.provider == "cpu":
+        del data["io"]
     if graph_is_known:
         del data["graph_optimization_level"], data["disabled_optimizers"]
     parallel = settings.execution_mode == "parallel"

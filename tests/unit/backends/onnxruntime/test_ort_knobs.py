@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,9 +8,12 @@ from onnx import TensorProto, helper
 
 from smart_tuner.backends.onnxruntime import OnnxRuntimeBackend
 from smart_tuner.backends.onnxruntime.catalogue import load_catalogue
+from smart_tuner.backends.onnxruntime.cuda_options import cuda_knobs
+from smart_tuner.backends.onnxruntime.knobs import knob_database
 from smart_tuner.backends.onnxruntime.resolve import resolve_settings
 from smart_tuner.devices.cpu import cpu_quota
 from smart_tuner.errors import ModelError
+from smart_tuner.model.files import file_digest
 from smart_tuner.model.spec import ModelSpec, TensorSpec
 from smart_tuner.route.build_route import BuildRoute
 
@@ -27,7 +31,7 @@ def spec(path: Path, *operators: str) -> ModelSpec:
     tensor = TensorSpec("x", "float32", (1,))
     return ModelSpec(
         path=path,
-        sha256="",
+        sha256=file_digest(path),
         size_bytes=path.stat().st_size,
         inputs=(tensor,),
         outputs=(tensor,),
@@ -57,8 +61,7 @@ def test_every_knob_explains_itself_and_has_a_choice() -> None:
 def test_every_value_of_every_knob_is_understood(catalogue: Catalogue) -> None:
     for knob in OnnxRuntimeBackend().knobs():
         for value in knob.choices:
-            base = {"provider": "cuda"} if knob.name.startswith("cuda:") else {}
-            resolve_settings(base, BuildRoute(((knob.name, value),)), catalogue)
+            resolve_settings({}, BuildRoute(((knob.name, value),)), catalogue)
 
 
 def test_thread_knobs_stop_at_the_quota() -> None:
@@ -137,6 +140,32 @@ def test_the_catalogue_is_found_again_in_the_cache_even_a_damaged_one(
     assert file.stat().st_mtime_ns == written
     file.write_text("{")
     assert load_catalogue.__wrapped__() == first
+
+
+def test_a_model_is_looked_into_once(
+    gelu: Path, save_model: SaveModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = OnnxRuntimeBackend().knobs(spec(gelu, "Erf", "Div", "Add", "Mul"))
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    assert OnnxRuntimeBackend().knobs(spec(gelu, "Erf", "Div", "Add", "Mul")) == first
+    with pytest.raises(FileNotFoundError):
+        OnnxRuntimeBackend().knobs(spec(relu(save_model), "Relu"))
+
+
+def test_on_a_gpu_threads_are_idle_and_the_providers_options_are_knobs(convolution: Path) -> None:
+    database = knob_database(None, "cuda")
+    assert "processor" in database["threads:intra"].idle
+    assert "processor" in database["session:intra_op.allow_spinning"].idle
+    assert not database["graph_optimization_level"].idle
+    assert not database["cuda:enable_cuda_graph"].idle
+    assert "cuda:enable_cuda_graph" not in OnnxRuntimeBackend().knobs()
+
+
+def test_options_for_operators_that_the_model_lacks_are_idle() -> None:
+    knobs = {knob.name: knob for knob in cuda_knobs({"Relu": 1})}
+    assert knobs["cuda:prefer_nhwc"].idle == "no Conv or ConvTranspose in this model"
+    assert not knobs["cuda:use_tf32"].idle
+    assert not any(knob.idle for knob in cuda_knobs())
 
 
 def relu(save_model: SaveModel, *, opset: int = 17, ir_version: int = 8) -> Path:

@@ -59,7 +59,8 @@ def test_a_default_is_no_setting(catalogue: Catalogue) -> None:
         ("free_dimension_override:", "4", "Unknown knob"),
         ("threads:intra", "0", "CPU quota"),
         ("threads:inter", "1000000", "CPU quota"),
-        ("cuda:use_tf32", "0", "provider = cuda"),
+        ("cuda:use_tf32", "0", "--backend onnxruntime-cuda"),
+        ("io", "device", "--backend onnxruntime-cuda"),
     ],
 )
 def test_wrong_names_and_values_are_named(
@@ -96,10 +97,16 @@ def test_cuda_options_reach_the_provider(catalogue: Catalogue) -> None:
         )
 
 
-def test_cuda_knobs_are_asked_for_by_the_base() -> None:
+def test_every_cuda_option_is_a_knob() -> None:
     knobs = cuda_knobs()
     assert [knob.name for knob in knobs] == list(CUDA_OPTION_BY_NAME)
-    assert all(knob.default in knob.values and knob.opt_in and knob.help for knob in knobs)
+    assert all(knob.default in knob.values and knob.help for knob in knobs)
+
+
+def test_settings_of_an_earlier_version_are_read() -> None:
+    kept = SessionSettings().to_json()
+    del kept["io"]
+    assert SessionSettings.from_json(kept) == SessionSettings()
 
 
 def test_every_option_reads_back(catalogue: Catalogue) -> None:
