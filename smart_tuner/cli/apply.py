@@ -17,6 +17,7 @@ from smart_tuner.study.events import Event, Note
 from smart_tuner.study.settings import BASE_FLAGS
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.pairs import over_pairs
 
 if TYPE_CHECKING:
     from smart_tuner.trial.trial import Trial
@@ -79,11 +80,8 @@ def _print(trial: Trial) -> None:
     print(f"route: {trial.route or '(default)'}")
     reason = f": {trial.message}" if trial.message else ""
     print(f"outcome: {OUTCOME_WORDS[trial.outcome]}{reason}")
-    for loss in trial.losses:
-        print(
-            f"loss of {loss.output}, pair {loss.pair}: {loss.loss:.3g} ({loss.metric}), "
-            f"allowed {loss.epsilon:g}"
-        )
+    for loss in over_pairs(trial.losses):
+        print(f"loss of {loss}")
     for use in trial.limits:
         print(f"limit: {use}")
     for item in trial.comparisons:

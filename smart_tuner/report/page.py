@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.model.files import whole_file
 from smart_tuner.report.jsonl import trial_row
 from smart_tuner.report.markdown import code, plain, table
-from smart_tuner.report.setting import limit_text, setting_facts
+from smart_tuner.report.setting import setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
 from smart_tuner.storages.history import finished_trials, outcome_key
 from smart_tuner.storages.journal import open_study
@@ -25,12 +25,15 @@ from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import LimitUse
+from smart_tuner.validate.losses import OutputLoss
+from smart_tuner.validate.pairs import over_pairs, pairs_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.result import TuneResult
+    from smart_tuner.validate.pairs import LossOverPairs
 
 BEST_ROWS = 10
 FAILURE_ROWS = 10
@@ -135,27 +138,35 @@ def _gains(result: TuneResult) -> Iterator[str]:
 
 
 def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The worst loss of each output of the winner, over all points and pairs."""
-    worst: dict[str, Mapping[str, Any]] = {}
-    for loss in losses:
-        known = worst.setdefault(str(loss["output"]), loss)
-        if float(loss["loss"]) > float(known["loss"]):
-            worst[str(loss["output"])] = loss
+    """The losses of each output of the winner over its pairs, at the point where it is worst."""
+    worst: dict[str, LossOverPairs] = {}
+    for loss in over_pairs([_loss(row) for row in losses]):
+        if loss.output not in worst or loss.judged > worst[loss.output].judged:
+            worst[loss.output] = loss
     if not worst:
         return
     yield from table(
-        ("output of the winner", "worst loss", "metric", "epsilon"),
+        ("output of the winner", "worst loss", "on pair", "mean", "pairs", "metric", "epsilon"),
         (
             (
                 code(name),
-                f"{float(loss['loss']):.3g}",
-                plain(loss["metric"]),
-                limit_text(loss["epsilon"]),
+                f"{loss.worst:.3g}",
+                code(loss.worst_pair),
+                f"{loss.mean:.3g}",
+                str(loss.pairs),
+                plain(loss.metric),
+                f"{loss.epsilon:g} on the {loss.over}",
             )
             for name, loss in worst.items()
         ),
     )
     yield ""
+
+
+def _loss(row: Mapping[str, Any]) -> OutputLoss:
+    point, pair, output, metric = (str(row[key]) for key in ("point", "pair", "output", "metric"))
+    figures = float(row["loss"]), float(row["epsilon"])
+    return OutputLoss(point, pair, output, metric, *figures, pairs=pairs_in(pair))
 
 
 def _limits(limits: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import EnvironmentNotFit
 from smart_tuner.report.words import budget_phrase, counted
-from smart_tuner.storages.history import best_feasible, finished_trials, outcome_key
+from smart_tuner.storages.history import best_feasible, finished_trials, kept_losses, outcome_key
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
 from smart_tuner.study.result import read_result
 from smart_tuner.study.settings import command_line
+from smart_tuner.validate.pairs import deciding
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +41,7 @@ class StudyStatus:
         best_route: Its route; empty for the default.
         verdict: The verdict in one sentence; empty before there is one.
         command: Command that continues the study.
+        accuracy: Largest loss of the best route, its reference pair by name; empty for the default.
     """
 
     study: str
@@ -53,6 +55,7 @@ class StudyStatus:
     best_route: str
     verdict: str
     command: str
+    accuracy: str = ""
 
 
 def study_status(folder: StudyFolder) -> StudyStatus:
@@ -81,6 +84,7 @@ def study_status(folder: StudyFolder) -> StudyStatus:
         baseline_ms=baseline_ms,
         best_gain=max(gain, 1.0),
         best_route=str(faster.route) if faster else "",
+        accuracy=str(deciding(kept_losses(faster)) or "") if faster else "",
         verdict=verdict,
         command=shlex.join(command_line(settings, folder.root)),
     )
@@ -130,6 +134,7 @@ def print_status(status: StudyStatus, console: Console) -> None:
     elif status.baseline_ms is not None:
         best = status.best_route or "(default)"
         lines.append(f"  best so far, not yet confirmed: {status.best_gain:.3f}x  {best}")
+        lines += [f"  its largest loss: {status.accuracy}"] * bool(status.accuracy)
     if status.state == "stopped":
         lines.append(f"  to continue: {status.command}")
     for line in lines:

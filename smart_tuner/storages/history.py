@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optuna.trial import TrialState
 
@@ -16,6 +16,7 @@ from smart_tuner.storages.keys import (
     FOLDER,
     HALF_WIDTH,
     LIMIT_KEYS,
+    LOSSES,
     MEASURED,
     MESSAGE,
     NO_EFFECT,
@@ -27,9 +28,11 @@ from smart_tuner.storages.keys import (
     UNCHANGED,
 )
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.losses import OutputLoss
+from smart_tuner.validate.pairs import pairs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import optuna
     from optuna.trial import FrozenTrial
@@ -57,6 +60,7 @@ class TrialRecord:
         reason: Why it was proposed.
         folder: Where log and result lie, relative to the study folder.
         over_limits: Names of the limits beside accuracy that it breaks.
+        loss_rows: Its largest losses as ``storages.tell`` keeps them; ``kept_losses`` reads them.
     """
 
     number: int
@@ -72,6 +76,7 @@ class TrialRecord:
     reason: str = ""
     folder: str = ""
     over_limits: tuple[str, ...] = ()
+    loss_rows: Sequence[Sequence[Any]] = ()
 
 
 def finished_trials(study: optuna.Study) -> tuple[TrialRecord, ...]:
@@ -88,6 +93,14 @@ def outcome_key(record: TrialRecord) -> str:
     if record.over_limits and (record.violation is None or record.violation <= 0):
         return OVER_LIMIT
     return NO_EFFECT if record.unchanged else record.outcome.value
+
+
+def kept_losses(record: TrialRecord) -> tuple[OutputLoss, ...]:
+    """The largest losses of a trial, the worst first; all of them if there are at most 64."""
+    return tuple(
+        OutputLoss(point, pair, output, metric, float(loss), float(epsilon), pairs=pairs_in(pair))
+        for point, pair, output, metric, loss, epsilon in record.loss_rows
+    )
 
 
 def best_feasible(records: Iterable[TrialRecord]) -> TrialRecord | None:
@@ -121,6 +134,7 @@ def _record(trial: FrozenTrial) -> TrialRecord:
         message=str(attributes.get(MESSAGE, "")),
         reason=str(attributes.get(REASON, "")),
         folder=str(attributes.get(FOLDER, "")),
+        loss_rows=attributes.get(LOSSES, ()),
     )
 
 

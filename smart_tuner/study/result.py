@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import whole_file
 from smart_tuner.study.gain import Gain
+from smart_tuner.validate.pairs import LossOverPairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,8 @@ class TuneResult:
         spent_seconds: Wall-clock seconds of all sessions.
         study: The study folder.
         notes: What a user should hear.
+        accuracy: Losses of the route that was confirmed over the reference pairs of the search,
+            one entry an output and point; none if nothing was confirmed.
     """
 
     verdict: Verdict
@@ -66,6 +69,7 @@ class TuneResult:
     trials: Mapping[str, int] = field(default_factory=dict)
     spent_seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    accuracy: tuple[LossOverPairs, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -85,6 +89,8 @@ def _finite(value: Any) -> Any:
     """Make infinite bounds strict JSON."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return str(value)
     return value
@@ -100,6 +106,16 @@ def read_gain(data: Mapping[str, Any] | None) -> Gain | None:
         return None
     value, low, high = (float(data[key]) for key in ("value", "low", "high"))
     return Gain(value, low, high, int(data["samples"]))
+
+
+def _read_accuracy(data: Mapping[str, Any]) -> LossOverPairs:
+    """Read one entry of ``accuracy``, whose infinities are text.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is damaged.
+    """
+    figures = {key: float(data[key]) for key in ("worst", "mean", "epsilon")}
+    return LossOverPairs(**{**data, **figures})
 
 
 def write_result(path: Path, result: TuneResult) -> None:
@@ -121,6 +137,7 @@ def read_result(path: Path) -> TuneResult:
         data |= {key: read_gain(data[key]) for key in GAINS}
         data["verdict"] = Verdict(data["verdict"])
         data["notes"] = tuple(data["notes"])
+        data["accuracy"] = tuple(map(_read_accuracy, data.get("accuracy", ())))
         return TuneResult(study=path.parent, **data)
     except FileNotFoundError:
         msg = f"No verdict in {path.parent} yet: `smart-tuner status` says how far it is."

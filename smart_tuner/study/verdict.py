@@ -11,6 +11,7 @@ from smart_tuner.storages.history import outcome_key
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.study.statistics import Gain
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.pairs import deciding, over_pairs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +79,7 @@ def decide(evidence: Evidence) -> TuneResult:
         trials=dict(counts),
         spent_seconds=evidence.spent_seconds,
         notes=evidence.notes,
+        accuracy=over_pairs(confirmed.shipped.trial.losses) if confirmed else (),
     )
     sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
     about = f" Measured: {evidence.measured}." if evidence.measured and _tried(evidence) else ""
@@ -91,6 +93,8 @@ def _won(result: TuneResult, confirmed: Confirmed) -> str:
         f"{confirmed.route_gain} faster than the default over {builds} fresh builds a side, "
         f"with {knobs} {'knob' if knobs == 1 else 'knobs'}: {confirmed.route}."
     )
+    if loss := deciding(confirmed.shipped.trial.losses):
+        text += f" Largest loss: {loss}."
     if result.indicative:
         text += " Indicative only: the budget allowed fewer than five builds a side."
     if result.provisional:

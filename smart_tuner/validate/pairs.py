@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from smart_tuner.validate.constraint import AccuracyConstraint
+
+_MEAN_NAME = re.compile(r"mean of (?P<pairs>[0-9]{1,9}) pairs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,20 @@ def judged_over_pairs(
             (f"pair {loss.pair!r}: {loss.message}" for loss in group if loss.message), ""
         )
         mean = math.fsum(loss.loss for loss in group) / len(group)
-        name = f"mean of {len(group)} pairs"
+        name = mean_name(len(group))
         judged.append(replace(group[0], pair=name, loss=mean, message=message, pairs=len(group)))
     return tuple(judged)
+
+
+def mean_name(pairs: int) -> str:
+    """What stands for the pair in a loss that is the mean of several."""
+    return f"mean of {pairs} pairs"
+
+
+def pairs_in(name: str) -> int:
+    """How many pairs a loss is the mean of, by what stands for its pair; 1 for a pair's own."""
+    found = _MEAN_NAME.fullmatch(name)
+    return int(found["pairs"]) if found else 1
 
 
 def judged_again(

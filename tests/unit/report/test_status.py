@@ -189,6 +189,8 @@ def test_status_for_people() -> None:
         "  best so far, not yet confirmed: 1.200x  -k=[a|b]",
         "  to continue: smart-tuner tune m",
     ]
+    lossy = printed(replace(STATUS, accuracy="output 'y' (pair 'dog'): top1 0.1"))
+    assert "  its largest loss: output 'y' (pair 'dog'): top1 0.1" in lossy
     ended = printed(replace(STATUS, state="finished", verdict="Good.", budget_seconds=math.inf))
     assert ended == [
         "[m].onnx: finished",

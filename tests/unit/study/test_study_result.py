@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from smart_tuner.errors import UserInputError
 from smart_tuner.study.result import TuneResult, Verdict, read_result, write_result
 from smart_tuner.study.statistics import Gain
+from smart_tuner.validate.pairs import LossOverPairs
 
 FINITE = st.floats(0.001, 1000)
 GAINS = st.builds(Gain, FINITE, FINITE, st.one_of(FINITE, st.just(math.inf)), st.integers(1, 100))
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+LOSS = st.one_of(st.floats(0, 1000), st.just(math.inf))
+LOSSES = st.builds(
+    LossOverPairs,
+    *(TEXT, TEXT, TEXT, LOSS, TEXT, LOSS, st.integers(1, 99), LOSS),
+    st.sampled_from(["worst", "mean"]),
+)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -36,6 +44,7 @@ def test_what_is_written_is_read_back(data: st.DataObject, tmp_path: Path) -> No
             trials=st.dictionaries(TEXT, st.integers(0, 1000), max_size=3),
             spent_seconds=FINITE,
             notes=st.lists(TEXT, max_size=3).map(tuple),
+            accuracy=st.lists(LOSSES, max_size=2).map(tuple),
         )
     )
     path = tmp_path / "result.json"
@@ -66,6 +75,12 @@ def test_the_gain_is_that_of_what_ships() -> None:
 def test_a_missing_verdict_says_where_to_look(tmp_path: Path) -> None:
     with pytest.raises(UserInputError, match=r"No verdict in .* yet: `smart-tuner status`"):
         read_result(tmp_path / "result.json")
+
+
+def test_a_verdict_of_an_older_version_has_no_accuracy(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(without("accuracy"))
+    assert read_result(path).accuracy == ()
 
 
 def without(key: str) -> str:

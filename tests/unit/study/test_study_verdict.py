@@ -80,8 +80,11 @@ def test_a_winner_says_how_much_how_sure_and_with_what(confirmed: Confirmed) -> 
     assert (result.route_gain, result.engine_gain, result.bare_gain) == (GOOD, GOOD, bare)
     assert result.sentence == (
         "1.200x (95 % interval 1.150-1.250) faster than the default over 5 fresh builds a side, "
-        "with 1 knob: -a=on."
+        "with 1 knob: -a=on. Largest loss: output 'y' (point 'default', pair 'pair'): linf 0 of "
+        "0.001 allowed."
     )
+    (loss,) = result.accuracy
+    assert (loss.worst_pair, loss.pairs, loss.epsilon) == ("pair", 1, 0.001)
     assert result.trials == {"no effect": 1, "feasible": 1, "build_failed": 1, "infeasible": 1}
     assert (result.notes, result.spent_seconds, result.study) == (
         ("heard",),
