@@ -42,13 +42,12 @@ from smart_tuner.study.confirm import Confirmed, confirm
 from smart_tuner.study.events import silent
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder
+from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
 from smart_tuner.study.noise import BASELINE_NOISE
 from smart_tuner.study.plan import requested_constraint
 from smart_tuner.study.result import Verdict, write_result
 from smart_tuner.study.runs import keep_runs
-from smart_tuner.study.search import BASELINE_MS, SPENT
 from smart_tuner.study.settings import make_settings
-from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.study.verdict import Evidence, decide
 from smart_tuner.study.winner import ship
 from smart_tuner.trial.record import trial_to_json

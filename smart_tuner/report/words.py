@@ -22,6 +22,9 @@ OUTCOME_WORDS = {
     TrialOutcome.NOT_APPLIED: "not applied",
 }
 
+SHOWN_WORDS = {outcome.value: word for outcome, word in OUTCOME_WORDS.items()}
+"""The same by stored outcome; what is counted apart from the outcomes is its own word."""
+
 
 def outcome_word(event: TrialFinished) -> str:
     """The outcome in a word or two."""
@@ -70,5 +73,4 @@ def _clock(seconds: float) -> str:
 
 def counted(trials: Mapping[str, int]) -> str:
     """Trials by stored outcome as a phrase: ``12 ok, 1 build failed``."""
-    words = {outcome.value: word for outcome, word in OUTCOME_WORDS.items()}
-    return ", ".join(f"{count} {words.get(name, name)}" for name, count in trials.items())
+    return ", ".join(f"{count} {SHOWN_WORDS.get(name, name)}" for name, count in trials.items())

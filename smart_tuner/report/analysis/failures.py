@@ -1,0 +1,165 @@
+"""Which values, and which pairs of values, crash, violate epsilon or time out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from smart_tuner.report.analysis.culprits import culprits
+from smart_tuner.report.analysis.table import value_table
+from smart_tuner.report.words import SHOWN_WORDS
+from smart_tuner.storages.history import outcome_key
+from smart_tuner.trial.trial import TrialOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from smart_tuner.report.analysis.culprits import SuspectPair
+    from smart_tuner.report.analysis.table import ValueTable
+    from smart_tuner.report.reading import StudyView
+    from smart_tuner.storages.history import TrialRecord
+
+    Figures = npt.NDArray[np.float64]
+
+Setting = tuple[str, str]
+
+BLAMED = 0.5
+"""A value or pair is blamed where it is more likely than not that it breaks routes."""
+
+RAN = (TrialOutcome.FEASIBLE, TrialOutcome.INFEASIBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFailures:
+    """How routes with one value ended.
+
+    Attributes:
+        knob: The knob.
+        value: The value.
+        tried: Routes with it.
+        counts: Failed routes by outcome, in words.
+        crash_risk: Probability that it breaks every route, learned from all failures together.
+        violation_risk: The same for epsilon and further limits, among routes that ran.
+    """
+
+    knob: str
+    value: str
+    tried: int
+    counts: Mapping[str, int]
+    crash_risk: float
+    violation_risk: float
+
+    @property
+    def failed(self) -> int:
+        """Failed routes with it."""
+        return sum(self.counts.values())
+
+    @property
+    def risk(self) -> float:
+        """The larger of the two risks."""
+        return max(self.crash_risk, self.violation_risk)
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedPair:
+    """Two values that break routes together though neither does alone.
+
+    Attributes:
+        first: Knob and value.
+        second: Knob and value.
+        risk: Probability that every route with both breaks.
+        failed: Routes with both that broke; none with both worked.
+    """
+
+    first: Setting
+    second: Setting
+    risk: float
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMap:
+    """What did not work.
+
+    Attributes:
+        values: Values of failed routes, the most suspect first.
+        pairs: Blamed pairs, the most suspect first.
+        words: Outcomes that occurred, the most frequent first.
+        failed: Failed trials.
+        trials: Finished trials.
+        messages: What failed routes said, by how often, the most frequent first.
+    """
+
+    values: tuple[ValueFailures, ...]
+    pairs: tuple[BlamedPair, ...]
+    words: tuple[str, ...]
+    failed: int
+    trials: int
+    messages: tuple[tuple[str, int], ...]
+
+    @property
+    def blamed(self) -> tuple[ValueFailures, ...]:
+        """The values that break routes by themselves, more likely than not."""
+        return tuple(value for value in self.values if value.risk >= BLAMED)
+
+
+def failures_of(view: StudyView) -> FailureMap:
+    """Find the culprits among all finished trials."""
+    records = view.records
+    failed = [record for record in records if record.outcome is not TrialOutcome.FEASIBLE]
+    if not failed:
+        return FailureMap((), (), (), 0, len(records), ())
+    table = value_table(records)
+    ran = np.array([record.outcome in RAN for record in records])
+    over = np.array([record.outcome is TrialOutcome.INFEASIBLE for record in records])
+    crash = culprits(table.flags, ~ran)
+    violation = culprits(table.flags[ran], over[ran])
+    risks = (crash.single, violation.single)
+    words = Counter(_word(record) for record in failed)
+    messages = Counter(record.message for record in failed if record.message)
+    return FailureMap(
+        values=tuple(sorted(_values(table, records, risks), key=_suspicion)),
+        pairs=(*_named(crash.pairs, table), *_named(violation.pairs, table)),
+        words=tuple(word for word, _ in words.most_common()),
+        failed=len(failed),
+        trials=len(records),
+        messages=tuple(messages.most_common()),
+    )
+
+
+def _word(record: TrialRecord) -> str:
+    key = outcome_key(record)
+    return SHOWN_WORDS.get(key, key)
+
+
+def _suspicion(value: ValueFailures) -> tuple[float, float, str, str]:
+    return (-round(value.risk, 3), -value.failed / value.tried, value.knob, value.value)
+
+
+def _values(
+    table: ValueTable, records: Sequence[TrialRecord], risks: tuple[Figures, Figures]
+) -> list[ValueFailures]:
+    """Every value that a failed route had."""
+    found = []
+    for place, setting in enumerate(table.values):
+        mine = [records[row] for row in np.flatnonzero(table.flags[:, place]).tolist()]
+        counts = Counter(_word(r) for r in mine if r.outcome is not TrialOutcome.FEASIBLE)
+        if counts:
+            crash, violation = (float(risk[place]) for risk in risks)
+            found.append(ValueFailures(*setting, len(mine), dict(counts), crash, violation))
+    return found
+
+
+def _named(pairs: Sequence[SuspectPair], table: ValueTable) -> list[BlamedPair]:
+    """Blamed pairs by knob and value, the most suspect first."""
+    found = [
+        BlamedPair(table.values[pair.first], table.values[pair.second], pair.risk, pair.failed)
+        for pair in pairs
+        if pair.risk >= BLAMED
+    ]
+    return sorted(found, key=lambda pair: (-pair.risk, -pair.failed, pair.first))

@@ -1,0 +1,199 @@
+"""The verdict in one sentence: gain, interval, epsilon, what ships, what to do next."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.report.reading import RUNNING
+from smart_tuner.report.setting import limit_text
+from smart_tuner.report.words import duration, percent
+from smart_tuner.storages.history import best_feasible
+from smart_tuner.study.result import Verdict
+from smart_tuner.study.winner import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from smart_tuner.report.analysis.outlook import Outlook
+    from smart_tuner.report.reading import StudyView
+    from smart_tuner.study.statistics import Gain
+
+GAIN_NAMES = {
+    "route_gain": "route gain: fresh builds of both arms",
+    "engine_gain": "engine gain: the shipped file over the fastest default build",
+    "sustained_gain": "under sustained load, blocks of ten seconds",
+    "bare_gain": "over the bare default, base included",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAccuracy:
+    """The worst loss of one output of the winner, over all points and pairs."""
+
+    output: str
+    metric: str
+    loss: float
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a reader must know, and nothing else.
+
+    Attributes:
+        sentence: The verdict in one sentence.
+        state: ``running``, ``stopped`` or ``finished``.
+        ships: Whether something other than the default ships.
+        route: What ships, knob by knob; empty for the default.
+        deploy: What to deploy and how, one sentence.
+        accuracy: How exact the winner is, output by output; empty without one.
+        gains: Gains of the confirmed route by name, in words.
+        cautions: What weakens the claim, one sentence each.
+    """
+
+    sentence: str
+    state: str
+    ships: bool
+    route: tuple[tuple[str, str], ...]
+    deploy: str
+    accuracy: tuple[OutputAccuracy, ...]
+    gains: Mapping[str, Gain]
+    cautions: tuple[str, ...]
+
+
+def headline_of(view: StudyView, outlook: Outlook) -> Headline:
+    """Put the verdict into one sentence."""
+    result = view.result
+    won = result is not None and result.verdict is Verdict.WINNER
+    gains = {
+        name: gain
+        for key, name in GAIN_NAMES.items()
+        if result is not None and (gain := getattr(result, key)) is not None
+    }
+    return Headline(
+        sentence=f"{_finding(view)}; {_next(view, outlook)}.",
+        state=view.state,
+        ships=won,
+        route=_settings(result.route) if result else (),
+        deploy=_deploy(view),
+        accuracy=_accuracy(view.manifest),
+        gains=gains,
+        cautions=tuple(_cautions(view)),
+    )
+
+
+def epsilon_words(view: StudyView) -> str:
+    """The accuracy constraint in words, e.g. ``within epsilon 0.001 (linf)``."""
+    accuracy: Mapping[str, Any] = view.document["accuracy"]
+    own = accuracy.get("per_output") or {}
+    if not own:
+        return f"within epsilon {limit_text(view.epsilon)} ({view.metric})"
+    limits = ", ".join(f"{name} {limit_text(limit)}" for name, limit in own.items())
+    return f"within epsilon {limits} ({view.metric})"
+
+
+def _finding(view: StudyView) -> str:
+    result, epsilon = view.result, epsilon_words(view)
+    if view.state == RUNNING or result is None:
+        return f"Not decided yet, the study {_still(view)}: {_so_far(view)} {epsilon}"
+    if result.verdict is Verdict.WINNER and result.route_gain is not None:
+        gain = result.route_gain
+        knobs = len(_settings(result.route))
+        return (
+            f"{gain.value:.3f}x faster than the default {_interval(gain)}, {epsilon}, with "
+            f"{knobs} {'knob' if knobs == 1 else 'knobs'} set; winner/ ships"
+        )
+    if result.verdict is Verdict.UNDECIDED:
+        return f"Undecided, the default ships: {_so_far(view)} {epsilon}"
+    tried = sum(len(record.route) > 0 for record in view.records)
+    best = f", the best confirmed at {result.route_gain}" if result.route_gain else ""
+    return (
+        f"The default is best here and ships: none of {tried} routes is proven "
+        f"{view.min_gain:g}x faster {epsilon}{best}"
+    )
+
+
+def _still(view: StudyView) -> str:
+    return "is running" if view.state == RUNNING else "was stopped"
+
+
+def _interval(gain: Gain) -> str:
+    if math.isinf(gain.high):
+        return "(no interval: one build a side)"
+    return f"(95 % interval {gain.low:.3f} to {gain.high:.3f}, {gain.samples} fresh builds a side)"
+
+
+def _so_far(view: StudyView) -> str:
+    best = best_feasible(view.records)
+    gain = view.gain(best) if best else None
+    if best is None or gain is None or gain <= 1:
+        return "nothing faster than the default was found so far"
+    width = "" if best.half_width is None else f" +-{percent(best.half_width)}"
+    return f"the fastest trial so far was measured at {gain:.3f}x{width}, once, unconfirmed"
+
+
+def _next(view: StudyView, outlook: Outlook) -> str:
+    if view.state == RUNNING:
+        return "wait for it, or look again with `smart-tuner status`"
+    if view.result is None:
+        return "run the same tune command again to continue it"
+    if view.result.verdict is Verdict.UNDECIDED:
+        return "continue it with a larger --budget"
+    if view.result.verdict is Verdict.WINNER:
+        more = " (more budget may find more)" if outlook.worth_it else ""
+        if view.result.provisional:
+            return f"check it on real inputs, then deploy it{more}"
+        return f"deploy it{more}"
+    return "a larger --budget may find one" if outlook.worth_it else "keep the default"
+
+
+def _settings(route: str) -> tuple[tuple[str, str], ...]:
+    pairs = (word.removeprefix("-").partition("=") for word in route.split())
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def _deploy(view: StudyView) -> str:
+    result = view.result
+    if result is None or result.verdict is not Verdict.WINNER:
+        return "Deploy what you have: the default, that is the base without any further knob."
+    engine = view.manifest.get("engine", {}).get("file", "the engine")
+    return (
+        f"Deploy winner/{engine}, the very file that was measured; winner/{MANIFEST} holds its "
+        "hashes, platform, gain and losses, and `smart-tuner verify` measures it again."
+    )
+
+
+def _accuracy(manifest: Mapping[str, Any]) -> tuple[OutputAccuracy, ...]:
+    worst: dict[str, OutputAccuracy] = {}
+    for row in manifest.get("losses", ()):
+        epsilon = float(str(row["epsilon"]))
+        seen = OutputAccuracy(str(row["output"]), str(row["metric"]), float(row["loss"]), epsilon)
+        if seen.output not in worst or seen.loss > worst[seen.output].loss:
+            worst[seen.output] = seen
+    return tuple(worst.values())
+
+
+def _cautions(view: StudyView) -> list[str]:
+    result = view.result
+    found = list(view.problems)
+    if result is None:
+        return found
+    confirmed = result.route_gain is not None
+    if result.indicative and confirmed:
+        found.append("Indicative only: the budget allowed fewer than five fresh builds a side.")
+    if result.provisional:
+        found.append(
+            "The inputs were synthetic: the accuracy claim holds for those only. Give real ones "
+            "with --inputs, and --held-out to decide on others."
+        )
+    if " disturbed " in result.sentence and confirmed:
+        found.append(
+            "Other work on the machine disturbed the measurements behind the verdict: repeat "
+            "`smart-tuner verify` while it is quiet."
+        )
+    if view.spent_seconds > 1.05 * view.budget_seconds > 0:
+        over = duration(view.spent_seconds - view.budget_seconds)
+        found.append(f"The budget was overrun by {over}.")
+    return found

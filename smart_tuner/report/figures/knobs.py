@@ -1,0 +1,139 @@
+"""Pictures of knobs: what their values do, and which of them break."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from smart_tuner.report.analysis.effects import Finding
+from smart_tuner.report.figures.style import BAD, GOOD, QUIET, label, new_figure, shown
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from smart_tuner.report.analysis.effects import Effects, ValueEffect
+    from smart_tuner.report.analysis.failures import FailureMap, ValueFailures
+
+MOST = 30
+"""Values that are drawn: those that do most; the rest is counted in words."""
+
+ROW = 22
+COLOURS = {Finding.PAYS: GOOD, Finding.COSTS: BAD, Finding.NO_EFFECT: QUIET}
+UNCLEAR_COLOUR = "#c27803"
+SCALE = ((0.0, "rgba(139,149,165,0.08)"), (0.001, "rgba(214,69,69,0.25)"), (1.0, "#d64545"))
+
+
+def drawn_effects(effects: Effects) -> tuple[ValueEffect, ...]:
+    """The values that are drawn, by effect: what is far from zero for sure, then what may be."""
+    known = [value for value in effects.values if value.effect is not None]
+    by_weight = sorted(known, key=_weight, reverse=True)[:MOST]
+    return tuple(sorted(by_weight, key=lambda value: value.effect or 0.0))
+
+
+def _weight(value: ValueEffect) -> tuple[bool, float]:
+    effect, width = abs(value.effect or 0.0), value.half_width or 0.0
+    return value.finding in (Finding.PAYS, Finding.COSTS), max(effect - width, 0.0) + effect / 100
+
+
+def effects_figure(effects: Effects) -> go.Figure:
+    """Effect of each value on speed in percent, its interval, and the noise floor as a band."""
+    drawn = drawn_effects(effects)[::-1]
+    figure = new_figure(
+        x="faster by, % (left of 0: slower)", height=110 + ROW * len(drawn), legend=True
+    )
+    places = {value: place for place, value in enumerate(drawn)}
+    for finding in Finding:
+        group = [value for value in drawn if value.finding is finding]
+        if not group:
+            continue
+        colour = COLOURS.get(finding, UNCLEAR_COLOUR)
+        gains = [_percent(value.effect or 0.0) for value in group]
+        bounds = [value.bounds or (1.0, 1.0) for value in group]
+        figure.add_scatter(
+            x=gains,
+            y=[places[value] for value in group],
+            name=finding.value,
+            mode="markers",
+            marker={"color": colour, "size": 8},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [100 * (b[1] - 1) - g for b, g in zip(bounds, gains, strict=True)],
+                "arrayminus": [g - 100 * (b[0] - 1) for b, g in zip(bounds, gains, strict=True)],
+                "color": colour,
+                "thickness": 1.5,
+                "width": 3,
+            },
+            text=[_effect_hover(value) for value in group],
+            hovertemplate="%{text}<extra></extra>",
+        )
+    figure.update_yaxes(
+        tickvals=list(range(len(drawn))),
+        ticktext=[label(value.knob, value.value) for value in drawn],
+        range=[-0.7, len(drawn) - 0.3],
+    )
+    figure.add_vline(0, line_color=QUIET, line_width=1)
+    if effects.floor:
+        half = 100 * math.expm1(effects.floor)
+        figure.add_vrect(-half, half, fillcolor=QUIET, opacity=0.15, line_width=0)
+    return figure
+
+
+def _percent(effect: float) -> float:
+    return 100 * math.expm1(-effect)
+
+
+def _effect_hover(value: ValueEffect) -> str:
+    low, high = value.bounds or (1.0, 1.0)
+    gain = value.gain or 1.0
+    return (
+        f"{shown(value.knob)}={shown(value.value)}: {value.finding.value}<br>"
+        f"{gain:.3f}x, 95 % interval {low:.3f} to {high:.3f}, {value.measured} trials"
+    )
+
+
+def drawn_failures(failures: FailureMap) -> tuple[ValueFailures, ...]:
+    """The values that are drawn: the most suspect ones."""
+    return failures.values[:MOST]
+
+
+def failures_figure(failures: FailureMap) -> go.Figure:
+    """Share of the routes with each value that failed, by how they failed."""
+    drawn = drawn_failures(failures)[::-1]
+    words = failures.words
+    figure = new_figure(height=120 + ROW * len(drawn), legend=False)
+    shares = [[100 * v.counts.get(word, 0) / v.tried for word in words] for v in drawn]
+    counts = [[f"{v.counts.get(word, 0)} of {v.tried}" for word in words] for v in drawn]
+    hover = [
+        [
+            f"{shown(v.knob)}={shown(v.value)}: {n} routes {word}"
+            for n, word in zip(row, words, strict=True)
+        ]
+        for v, row in zip(drawn, counts, strict=True)
+    ]
+    figure.add_heatmap(
+        z=shares,
+        x=[shown(word) for word in words],
+        y=list(range(len(drawn))),
+        zmin=0,
+        zmax=100,
+        colorscale=[list(stop) for stop in SCALE],
+        text=[["" if cell.startswith("0 ") else cell for cell in row] for row in counts],
+        texttemplate="%{text}",
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>",
+        xgap=2,
+        ygap=2,
+        showscale=False,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(drawn))),
+        ticktext=[f"{_blame(value)}{label(value.knob, value.value)}" for value in drawn],
+        showgrid=False,
+    )
+    figure.update_xaxes(side="top", showgrid=False)
+    return figure
+
+
+def _blame(value: ValueFailures) -> str:
+    return "\N{BLACK RIGHT-POINTING SMALL TRIANGLE} " if value.risk >= 0.5 else ""

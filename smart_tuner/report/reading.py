@@ -1,0 +1,213 @@
+"""A study as reports see it: everything that the folder tells, whatever state it is in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from optuna.trial import TrialState
+
+from smart_tuner.errors import SmartTunerError
+from smart_tuner.report.status import is_running
+from smart_tuner.storages.history import finished_trials
+from smart_tuner.storages.journal import open_study
+from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
+from smart_tuner.study.noise import baseline_noise
+from smart_tuner.study.result import TuneResult, Verdict, read_result
+from smart_tuner.study.runs import FreshRun, device_figures, read_runs
+from smart_tuner.study.winner import read_manifest
+from smart_tuner.trial.evaluate import RESULT_FILE
+from smart_tuner.trial.record import trial_from_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import optuna
+
+    from smart_tuner.storages.history import TrialRecord
+
+T = TypeVar("T")
+Document = Mapping[str, Any]
+
+RUNNING, STOPPED, FINISHED = "running", "stopped", "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a trial was measured under.
+
+    Attributes:
+        baseline_ms: Median latency of the baseline's blocks, in milliseconds, first point.
+        device: Figures of the device, by name with unit; empty if it tells none.
+        notes: What disturbed the measurement.
+    """
+
+    baseline_ms: float
+    device: Mapping[str, float]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyView:
+    """A study, read once and never written to.
+
+    Attributes:
+        root: The study folder.
+        state: ``running``, ``stopped`` or ``finished``.
+        document: ``study.toml``.
+        platform: ``platform.json``; empty if it is missing.
+        result: The verdict; ``None`` before there is one.
+        manifest: Of the winner; empty without one.
+        records: Finished trials, by number.
+        in_flight: Trials that are being tried, or were when the study was killed.
+        interrupted: Trials closed without an outcome.
+        baseline_ms: The frozen baseline latency; ``None`` before the search.
+        noise: ``(log ratio, half width)`` of the baseline against itself, one a session.
+        spent_seconds: Budget spent.
+        runs: Fresh builds of finalists.
+        conditions: What trials were measured under, by number, as far as they were.
+        problems: What could not be read, one sentence each.
+    """
+
+    root: Path
+    state: str
+    document: Document
+    platform: Document = field(default_factory=dict)
+    result: TuneResult | None = None
+    manifest: Document = field(default_factory=dict)
+    records: tuple[TrialRecord, ...] = ()
+    in_flight: int = 0
+    interrupted: int = 0
+    baseline_ms: float | None = None
+    noise: tuple[tuple[float, float], ...] = ()
+    spent_seconds: float = 0.0
+    runs: tuple[FreshRun, ...] = ()
+    conditions: Mapping[int, Conditions] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> Document:
+        """The settings of the latest session."""
+        settings: Document = self.document["settings"]
+        return settings
+
+    @property
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """Choices by knob name, the default first."""
+        space: Mapping[str, list[str]] = self.document["space"]
+        return {name: tuple(values) for name, values in space.items()}
+
+    @property
+    def budget_seconds(self) -> float:
+        """The whole budget, in seconds."""
+        return float(self.settings.get("budget", 0.0))
+
+    @property
+    def min_gain(self) -> float:
+        """The smallest gain that ships."""
+        return float(self.settings.get("min_gain", 1.01))
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of outputs that have none of their own."""
+        return float(str(self.document["accuracy"].get("epsilon", "inf")))
+
+    @property
+    def metric(self) -> str:
+        """The accuracy metric."""
+        return str(self.document["accuracy"].get("metric", ""))
+
+    def gain(self, record: TrialRecord) -> float | None:
+        """Baseline over candidate latency of a trial; ``None`` if it has no latency."""
+        if not record.value_ms or not self.baseline_ms:
+            return None
+        return self.baseline_ms / record.value_ms
+
+
+def read_study(root: Path) -> StudyView:
+    """Read a study; nothing is changed, and what is damaged or missing is said, not raised.
+
+    Raises:
+        UserInputError: There is no study, or its settings are damaged or of a newer version.
+    """
+    folder = StudyFolder(root)
+    document = folder.read_settings()
+    problems: list[str] = []
+    running = is_running(folder)
+    result = _tried(lambda: _result(folder), problems)
+    won = result is not None and result.verdict is Verdict.WINNER
+    study = _tried(lambda: _opened(folder), problems)
+    manifest: Document = (
+        (_tried(lambda: read_manifest(folder.winner), problems) or {}) if won else {}
+    )
+    return StudyView(
+        root=root,
+        state=RUNNING if running else FINISHED if result else STOPPED,
+        document=document,
+        platform=_tried(lambda: _json(folder.platform_file), problems) or {},
+        result=result,
+        manifest=manifest,
+        runs=_tried(lambda: read_runs(folder), problems) or (),
+        **(_journal(study, folder) if study else {}),
+        problems=tuple(problems),
+    )
+
+
+def _tried(read: Callable[[], T], problems: list[str]) -> T | None:
+    """What ``read`` returns; a study that is damaged in one place is read in all others."""
+    try:
+        return read()
+    except SmartTunerError as error:
+        problems.append(str(error))
+    except (OSError, ValueError) as error:
+        problems.append(f"A file of the study cannot be read: {error}.")
+    return None
+
+
+def _result(folder: StudyFolder) -> TuneResult | None:
+    return read_result(folder.result_file) if folder.result_file.is_file() else None
+
+
+def _opened(folder: StudyFolder) -> optuna.Study | None:
+    if not folder.journal.is_file() or not folder.journal.stat().st_size:
+        return None
+    return open_study(folder.journal, STUDY_NAME, None, create=False)
+
+
+def _json(path: Path) -> Document:
+    data: Document = json.loads(path.read_text(encoding="utf-8"))
+    return data
+
+
+def _journal(study: optuna.Study, folder: StudyFolder) -> dict[str, Any]:
+    """What the journal tells."""
+    records = finished_trials(study)
+    states = [trial.state for trial in study.get_trials(deepcopy=False)]
+    read = ((record.number, _conditions(folder, record)) for record in records)
+    return {
+        "records": records,
+        "in_flight": states.count(TrialState.RUNNING),
+        "interrupted": states.count(TrialState.FAIL),
+        "baseline_ms": study.user_attrs.get(BASELINE_MS),
+        "noise": tuple((ratio, width) for ratio, width in baseline_noise(study)),
+        "spent_seconds": float(study.user_attrs.get(SPENT, 0.0)),
+        "conditions": {number: seen for number, seen in read if seen},
+    }
+
+
+def _conditions(folder: StudyFolder, record: TrialRecord) -> Conditions | None:
+    """What the trial's own file tells; ``None`` if it was not measured, or the file is gone."""
+    if record.value_ms is None or record.unchanged:
+        return None
+    path = folder.trial(record.number) / RESULT_FILE
+    try:
+        comparisons = trial_from_json(json.loads(path.read_bytes())).comparisons
+    except (OSError, ValueError, SmartTunerError):
+        return None
+    if not comparisons:
+        return None
+    notes = tuple(note for comparison in comparisons for note in comparison.notes)
+    return Conditions(comparisons[0].baseline.median_ms, device_figures(comparisons), notes)
