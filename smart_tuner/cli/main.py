@@ -23,6 +23,8 @@ COMMANDS = {
     "status": "Say how far a study is.",
     "apply": "Build and measure one route.",
     "verify": "Measure a winner against the default again, here.",
+    "ci": "Gate a pipeline: retune on change, fail on a slow-down.",
+    "store": "List, show and clean up what pipelines keep.",
     "export": "Write a winner in the form of another tool.",
     "import": "Read what another tool has tuned.",
     "bench": "Compare samplers on simulated compilers.",

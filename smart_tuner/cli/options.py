@@ -112,7 +112,8 @@ def with_settings(names: Iterable[str]) -> Callable[[Callable[..., int]], Callab
             if parameter.name != "settings"
         ]
         made = [_parameter(*place) for place in placed]
-        parameters = [*made[:1], *own, *made[1:]]
+        ahead = int("model" in wanted)  # an argument comes before a command's own options
+        parameters = [*made[:ahead], *own, *made[ahead:]]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {item.name: item.annotation for item in parameters}
         return run

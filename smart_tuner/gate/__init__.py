@@ -1,0 +1,1 @@
+"""THE GATE OF A PIPELINE: is retuning due, is what ships still right, is it slower than before."""

@@ -1,0 +1,166 @@
+"""What a run of the gate decided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.gate.judge import Compared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from smart_tuner.gate.judge import Slowdown
+
+
+class Answer(str, Enum):
+    """The answer of the gate. Values are stored: add, never rename."""
+
+    PASSED = "passed"
+    NOT_COMPARED = "not compared"
+    SLOWER = "slower"
+    INACCURATE = "inaccurate"
+    DRY = "dry run"
+
+    @property
+    def is_good(self) -> bool:
+        """Whether a pipeline goes on."""
+        return self not in (Answer.SLOWER, Answer.INACCURATE)
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What a user decides about the gate, beside the study's settings.
+
+    Attributes:
+        store: Folder of the store.
+        name: What is tuned, the same over all versions of a model; empty for the file's name.
+        rounds: Rounds of a comparison, at least two; doubled once when they leave it open.
+        tolerance: A slow-down up to this share passes.
+        init: Start a store if there is none.
+        archive: Write what was found into the store.
+        candidate: Archive, but let no later run be compared with it: for branches not merged.
+        accept: Let later runs be compared with it, though it is slower.
+        retune: Tune although nothing changed.
+        dry_run: Only say whether retuning is due.
+        previous_python: Interpreter of an environment with the runtime of before.
+    """
+
+    store: Path
+    name: str = ""
+    rounds: int = 8
+    tolerance: float = 0.03
+    init: bool = False
+    archive: bool = True
+    candidate: bool = False
+    accept: bool = False
+    retune: bool = False
+    dry_run: bool = False
+    previous_python: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Today's candidate against the stored baseline.
+
+    Attributes:
+        kind: What was compared.
+        with_entry: Id of the entry that holds the baseline; empty if there is none.
+        sentence: What was compared with what, in one sentence.
+        slowdown: The figure; ``None`` if nothing could be compared.
+        ratios: ln(now / before) of each round; empty for a latency.
+    """
+
+    kind: Compared
+    with_entry: str
+    sentence: str
+    slowdown: Slowdown | None = None
+    ratios: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """What the gate found.
+
+    Attributes:
+        answer: Whether the pipeline goes on.
+        name: What is tuned.
+        entry: Id of the entry of what ships; empty if it was not archived.
+        due: Why retuning was due, one line a fact that changed; empty if it was not.
+        tuned: The study's verdict in one sentence; empty if nothing was tuned.
+        route: Route of what ships; empty for the default.
+        comparison: Against the stored baseline; ``None`` before anything was measured.
+        candidate_ms: Latency of what ships, in milliseconds; ``None`` if it was not measured.
+        over_default: Gain of what ships over the default, here and now; ``None`` likewise.
+        broken: Why what ships is not accurate enough; empty if it is.
+        tolerance: Slow-down that passes.
+        accepted: Whether later runs are compared with it.
+        manifest_sha256: Digest of ``entry.json``, to be pinned by who deploys; empty without one.
+        seconds: Wall-clock seconds of this run.
+        notes: What a user should hear.
+    """
+
+    answer: Answer
+    name: str
+    due: tuple[str, ...]
+    tolerance: float
+    entry: str = ""
+    tuned: str = ""
+    route: str = ""
+    comparison: Comparison | None = None
+    candidate_ms: float | None = None
+    over_default: float | None = None
+    broken: str = ""
+    accepted: bool = False
+    manifest_sha256: str = ""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        if self.answer is Answer.DRY:
+            return "Retuning is due." if self.due else "Nothing changed: retuning is not due."
+        if self.answer is Answer.INACCURATE:
+            return f"Stopped: what ships is not accurate enough: {self.broken}."
+        slowdown = self.comparison.slowdown if self.comparison else None
+        if self.answer is Answer.SLOWER:
+            return f"Slower: latency is {slowdown} of what it was."
+        if self.answer is Answer.NOT_COMPARED or slowdown is None:
+            return "Passed; there was nothing that it could be compared with."
+        return f"Passed: latency is {slowdown} of what it was."
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain types."""
+        comparison = self.comparison
+        slowdown = comparison.slowdown if comparison else None
+        return {
+            "answer": self.answer.value,
+            "sentence": self.sentence,
+            "name": self.name,
+            "entry": self.entry,
+            "due": list(self.due),
+            "tuned": self.tuned,
+            "route": self.route,
+            "compared": comparison.kind.value if comparison else Compared.NOTHING.value,
+            "compared_with": comparison.with_entry if comparison else "",
+            "comparison": comparison.sentence if comparison else "",
+            "slowdown": None
+            if slowdown is None
+            else {
+                "value": slowdown.value,
+                "low": slowdown.low,
+                "high": slowdown.high if math.isfinite(slowdown.high) else "inf",
+                "samples": slowdown.samples,
+            },
+            "ratios": list(comparison.ratios) if comparison else [],
+            "tolerance": self.tolerance,
+            "candidate_ms": self.candidate_ms,
+            "over_default": self.over_default,
+            "accepted": self.accepted,
+            "manifest_sha256": self.manifest_sha256,
+            "seconds": round(self.seconds, 3),
+            "notes": list(self.notes),
+        }
