@@ -14,9 +14,12 @@ from smart_tuner.validate.constraint import AccuracyConstraint
 from smart_tuner.validate.pairs import over_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import MakeEvaluator
+    from smart_tuner.trial.evaluate import Evaluator
+
+    MakeEvaluator = Callable[..., Evaluator]
 
 METRIC = """
 import os, pathlib
