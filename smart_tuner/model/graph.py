@@ -120,13 +120,13 @@ def first_unsorted(scope: Scope) -> str | None:
     """The first tensor that a node of the scope uses before another node gives it."""
     given_at = {name: place for place, node in enumerate(scope.nodes) for name in node.output}
     for place, node in enumerate(scope.nodes):
-        for name in _used_names(node):
+        for name in used_names(node):
             if name and given_at.get(name, -1) > place:
                 return name
     return None
 
 
-def _used_names(node: NodeProto) -> Iterator[str]:
+def used_names(node: NodeProto) -> Iterator[str]:
     """What a node reads: its inputs, and what its subgraphs take from around it."""
     yield from node.input
     for graph in _graphs_below([node]):

@@ -1,0 +1,1 @@
+"""KNOBS ON THE GRAPH: regions of an ONNX graph, each with an element type of its own."""
