@@ -55,7 +55,7 @@ def run_study(settings: StudySettings, *, quiet: bool = False, as_json: bool = F
     console = Console(stderr=as_json)
     title = f"smart-tuner: {settings.model} on {settings.backend}, {_limits(settings)}"
     try:
-        with display(title, console, quiet=quiet) as listener:
+        with display(title, console, quiet=quiet, budget=settings.budget) as listener:
             result = tune(settings, listener=listener)
     except KeyboardInterrupt:
         return _stopped(settings)

@@ -56,10 +56,16 @@ def purpose_of(route: BuildRoute, said: str, records: Sequence[TrialRecord]) -> 
         values=values,
         new=values - {item for record in records for item in record.route.settings},
         changed=values ^ set(best.route.settings if best else ()),
+        worked={
+            item
+            for record in records
+            if record.outcome is TrialOutcome.FEASIBLE
+            for item in record.route.settings
+        },
         away=bool(best and best.route.settings),
     )
     word = next((name for name in PURPOSES if said.startswith(name)), "")
-    word = word or _derived(step, records)
+    word = word or _derived(step)
     return Purpose(word, step.detail(word))
 
 
@@ -71,12 +77,14 @@ class _Step:
         values: What differs from the default.
         new: Of these, what no finished route had.
         changed: What differs from the best route.
+        worked: What some working route had.
         away: The best route is not the default.
     """
 
     values: Settings
     new: Settings
     changed: Settings
+    worked: Settings
     away: bool
 
     def detail(self, word: str) -> str:
@@ -86,6 +94,8 @@ class _Step:
             return "the default route"
         if word == SCREENING and self.new:
             return f"{_values(len(self.new))} that no route had"
+        if word == SCREENING and (unproven := self.values - self.worked):
+            return f"{_values(len(unproven))} that no working route had"
         if word == INTERACTION:
             return f"{_values(len(self.values))} that worked apart, now together"
         if word == PRIOR:
@@ -98,7 +108,7 @@ def _values(count: int) -> str:
     return f"{count} value{'s' * (count != 1)}"
 
 
-def _derived(step: _Step, records: Sequence[TrialRecord]) -> str:
+def _derived(step: _Step) -> str:
     """What the route itself shows: something new, something near, or the good put together."""
     if not step.values:
         return BASELINE
@@ -106,10 +116,4 @@ def _derived(step: _Step, records: Sequence[TrialRecord]) -> str:
         return SCREENING
     if len({name for name, _ in step.changed}) <= LOCAL_CHANGES:
         return EXPLOITING
-    worked = {
-        item
-        for record in records
-        if record.outcome is TrialOutcome.FEASIBLE
-        for item in record.route.settings
-    }
-    return INTERACTION if step.values <= worked else EXPLORING
+    return INTERACTION if step.values <= step.worked else EXPLORING

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from smart_tuner.report.known import Best, Known, beside, sparkline
+from smart_tuner.report.live import LAST_ROUTES, LiveDisplay
 from smart_tuner.report.outcome import print_result
-from smart_tuner.report.terminal import LAST_ROUTES, LiveDisplay, describe, display
+from smart_tuner.report.pace import Pace, hour
+from smart_tuner.report.terminal import describe, display
 from smart_tuner.report.words import budget_phrase, clock, counted, duration, percent, shortened
 from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.storages.history import TrialRecord
 from smart_tuner.study.events import (
     Event,
     Note,
     PhaseStarted,
     RouteMeasured,
     TrialFinished,
+    TrialsKept,
     TrialStarted,
 )
 from smart_tuner.study.result import TuneResult, Verdict
@@ -43,6 +49,7 @@ def finished(number: int = 3, route: BuildRoute = MARKUP, **changes: object) -> 
         incumbent_gain=1.25,
         spent_seconds=65.0,
         budget_seconds=600.0,
+        search_left_seconds=355.0,
     )
     return replace(event, **changes)  # type: ignore[arg-type]
 
@@ -59,25 +66,25 @@ EVENTS: tuple[Event, ...] = (
     finished(6, unchanged=True, gain=1.0, half_width=None),
     RouteMeasured("finalist", LONG, 1.2, 0.01, ""),
     RouteMeasured("report", MARKUP, None, None, "over [epsilon]"),
-    TrialStarted(7, LONG, "exploiting"),
+    TrialStarted(7, LONG, "exploiting", "exploiting: the best route, 30 knobs changed"),
 )
 
 
-def screen(width: int, *events: Event) -> list[str]:
+def screen(width: int, *events: Event, budget: float = 600.0) -> list[str]:
     console = Console(record=True, width=width, force_terminal=True, file=io.StringIO())
-    live = LiveDisplay("smart-tuner: a [model].onnx on replay", console)
+    live = LiveDisplay("smart-tuner: a [model].onnx on replay", console, Pace(budget))
     for event in events:
         live(event)
     console.print(live)
-    return console.export_text().splitlines()
+    return [line.rstrip() for line in console.export_text().splitlines()]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_the_screen_fits(width: int) -> None:
     lines = screen(width, *EVENTS)
-    assert max(len(line.rstrip()) for line in lines) <= width
-    assert len(lines) == 5 + 1 + 6  # title, phase, best, budget, head, rows, what is tried
-    assert len(lines[-1].rstrip()) <= max(20, width - 4)  # room for the ^C that a terminal echoes
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 22  # leaves the prompt its line on the smallest of terminals
+    assert len(lines[-1]) <= max(20, width - 4)  # room for the ^C that a terminal echoes
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -90,39 +97,142 @@ def test_texts_are_no_markup(width: int) -> None:
 
 def test_what_the_screen_says() -> None:
     lines = screen(80, *EVENTS)
-    assert lines[2].split("  ")[0] == "best so far 1.250x"
-    assert "2 ok" in lines[2]
-    assert "1 build failed" in lines[2]
-    assert "1:05 of 10:00" in lines[3]
-    rows = [" ".join(line.split()) for line in lines[4:]]
+    assert lines[1] == "Searching [60] knobs with 'default'"
+    assert re.search(r" 1:\d\d of 10:00$", lines[2])
+    left = r"time   searching for \d:\d\d more, then confirming; done by \d\d:\d\d at the latest"
+    assert re.fullmatch(left, lines[3])
+    assert lines[4].startswith("best   1.250x +-0.4 % (trial 3)  ")
+    assert lines[5] == f"       {MARKUP}"
+    assert lines[6] == "noise  +-0.4 % on a trial's gain; proven is only what is confirmed"
+    assert lines[7:9] == ["tried  4: 2 ok, 1 no effect", "not ok 1 build failed"]
+    rows = [" ".join(line.split()) for line in lines[9:]]
     assert rows[0] == "trial gain +- outcome route"
     assert rows[1].startswith("3 1.250x 0.4 % ok -[bold]=[a|b]")
     assert rows[2].startswith("4 1.250x 0.4 % ok -knob_number_0=a rather")
     assert rows[2].endswith("…")
-    assert rows[3].startswith("5 - build failed ")
-    assert rows[4].startswith("6 1.000x no effect ")
+    assert rows[3] == "5 - build failed trial 3"
+    assert rows[4] == "6 1.000x no effect trial 3"
     assert rows[5].startswith("finalist 1.200x 1.0 % ok ")
-    assert rows[6].startswith("report - failed over [epsilon]: ")
-    assert rows[7].startswith("trial 7, exploiting: -knob_number_0=")
+    assert rows[6] == "report - failed over [epsilon]: trial 3"
+    assert rows[7] == "now trial 7 (0:00), exploiting: the best route, 30 knobs changed"
+
+
+def test_a_wide_screen_says_why_each_route_was_tried() -> None:
+    lines = screen(200, TrialStarted(3, MARKUP, "", "screening: 1 value"), finished())
+    assert lines[-1].split()[:7] == [
+        "3",
+        "1.250x",
+        "0.4",
+        "%",
+        "ok",
+        "screening",
+        str(MARKUP)[:13],
+    ]
+
+
+def test_a_narrow_screen_leaves_routes_out_of_the_table() -> None:
+    assert [line.split() for line in screen(40, finished())[-2:]] == [
+        ["trial", "gain", "+-", "outcome"],
+        ["3", "1.250x", "0.4", "%", "ok"],
+    ]
+
+
+def test_a_continued_study_shows_what_was_known_before() -> None:
+    route = BuildRoute((("k", "on"),))
+    kept = (
+        TrialRecord(0, BuildRoute(), TrialOutcome.FEASIBLE, 2.0, unchanged=True),
+        TrialRecord(1, route, TrialOutcome.FEASIBLE, 1.6, half_width=0.01),
+        TrialRecord(2, MARKUP, TrialOutcome.INFEASIBLE, 1.0, violation=1.0),
+    )
+    lines = screen(80, PhaseStarted("search", "Searching", 60.0), TrialsKept(kept, 2.0))
+    assert lines[4] == "best   1.250x +-1.0 % (trial 1)  ▁██"
+    assert lines[7:9] == ["tried  3: 1 ok, 1 no effect", "not ok 1 over epsilon"]
+    said = "kept from before, 3: 1 ok, 1 no effect; best 1.250x +-1.0 % (trial 1)"
+    assert describe(TrialsKept(kept, 2.0)) == said
+
+
+def test_a_faster_route_over_epsilon_is_never_the_best() -> None:
+    over = finished(4, LONG, outcome=TrialOutcome.INFEASIBLE, gain=2.0, incumbent_gain=1.25)
+    assert screen(80, finished(), over)[4].startswith("best   1.250x +-0.4 % (trial 3)  ")
+    assert screen(80, over)[4] == "best   1.000x, the default"
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        ("prepare", r"done by \d\d:\d\d at the latest"),
+        ("search", r"the search ends with this trial; done by \d\d:\d\d at the latest"),
+        ("report", r"confirming for \d:\d\d at most; done by \d\d:\d\d at the latest"),
+    ],
+)
+def test_what_is_left_of_each_phase(phase: str, words: str) -> None:
+    pace = Pace(600.0)
+    pace.told(539.9, 0.0)
+    assert re.fullmatch(words, pace.words(phase))
+
+
+def test_another_day_is_named() -> None:
+    assert re.fullmatch(r"\d\d:\d\d", hour(60.0))
+    assert re.fullmatch(r"\w{3} \d\d \w{3} \d\d:\d\d", hour(30 * 3600.0))
+
+
+def test_an_endless_budget_ends_with_its_trials() -> None:
+    pace = Pace()
+    assert pace.words("prepare") == pace.words("report") == ""
+    pace.told(1.0, math.inf)
+    assert pace.words("search") == "the search goes on until you stop it"
+
+
+CURVES = st.lists(st.floats(1.0, 9.0), max_size=200).map(tuple)
+
+
+@given(CURVES, st.integers(0, 60), st.booleans())
+def test_a_sparkline_fits_and_ends_where_the_curve_does(
+    values: tuple[float, ...], width: int, ascii_only: bool
+) -> None:
+    line = sparkline(values, width, ascii_only=ascii_only)
+    assert len(line) == min(len(values), width)
+    assert line.isascii() == (ascii_only or not line)
+    if line and values[-1] == max(values) > min(values) and len(values) <= width:
+        assert line[-1] in "█@"
+
+
+def test_a_route_is_told_in_the_fewest_words() -> None:
+    best = Best(3, BuildRoute((("a", "on"), ("b", "on"), ("long_name", "long_value"))), 1.2, None)
+    near = BuildRoute((("a", "off"), ("b", "on"), ("c", "on"), ("long_name", "long_value")))
+    assert beside(near, None) == str(near)
+    assert beside(near, best) == "trial 3 with -a=off -c=on"
+    assert beside(BuildRoute((("b", "on"),)), best) == "-b=on"
+    assert beside(BuildRoute(), best) == "(default)"
+
+
+def test_without_trials_nothing_is_known() -> None:
+    assert (Known().tried, Known().not_ok, Known().noise) == ("none yet", "", None)
 
 
 def test_columns_stay_where_they_are() -> None:
-    starts = {screen(80, event)[4].index("route") for event in (finished(), FAILED)}
+    starts = {
+        next(line for line in screen(80, event) if "outcome" in line).index("route")
+        for event in (finished(), FAILED)
+    }
     assert len(starts) == 1
 
 
 def test_only_the_latest_routes_are_shown() -> None:
     lines = screen(80, *(finished(number) for number in range(100)))
-    assert sum(" ok " in line for line in lines[5:]) == LAST_ROUTES
+    assert sum(" ok " in line for line in lines[9:]) == LAST_ROUTES
 
 
 def test_a_study_without_limit_has_no_bar() -> None:
-    lines = screen(80, finished(budget_seconds=math.inf))
-    assert lines[3].strip() == "1:05"
+    lines = screen(80, finished(budget_seconds=math.inf), budget=math.inf)
+    assert lines[2] == "1:05"
 
 
 def test_before_the_first_trial_there_is_a_clock() -> None:
-    assert screen(80, PhaseStarted("prepare", "Reading"))[2].strip() == "0:00"
+    lines = screen(80, PhaseStarted("prepare", "Reading"))
+    assert lines[2].endswith("0:00 of 10:00")
+    assert re.fullmatch(r"time   done by \d\d:\d\d at the latest", lines[3])
+    assert screen(80, PhaseStarted("prepare", "Reading"), budget=math.inf)[2:] == ["0:00"]
 
 
 def test_events_and_drawing_may_meet() -> None:
