@@ -26,6 +26,12 @@ GOOD = (OUTCOME_WORDS[TrialOutcome.FEASIBLE], NO_EFFECT)
 """What trials are called that a study may ship."""
 
 
+def best_words(number: int, gain: float, half_width: float | None) -> str:
+    """A gain as the search saw it: ``1.263x +-0.3 % (trial 30)``."""
+    spread = "" if half_width is None else f" +-{percent(half_width)}"
+    return f"{gain:.3f}x{spread} (trial {number})"
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """The fastest feasible trial, as the search saw it.
@@ -43,8 +49,7 @@ class Best:
     half_width: float | None
 
     def __str__(self) -> str:
-        spread = "" if self.half_width is None else f" +-{percent(self.half_width)}"
-        return f"{self.gain:.3f}x{spread} (trial {self.number})"
+        return best_words(self.number, self.gain, self.half_width)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.report.now import InFlight
 from smart_tuner.report.page import write_report
 from smart_tuner.report.status import StudyStatus, is_running, print_status, study_status
 from smart_tuner.study.folder import StudyFolder
@@ -171,6 +172,9 @@ STATUS = StudyStatus(
     best_route="-k=[a|b]",
     verdict="",
     command="smart-tuner tune m",
+    best_trial=1,
+    best_half_width=0.01,
+    incumbents=(1.0, 1.2, 1.2),
 )
 
 
@@ -186,7 +190,8 @@ def test_status_for_people() -> None:
         "  trials: 2 ok, 1 timed out",
         "  budget: 30 s of 60 s spent",
         "  baseline: 2 ms",
-        "  best so far, not yet confirmed: 1.200x  -k=[a|b]",
+        "  best so far, not yet confirmed: 1.200x +-1.0 % (trial 1)  ▁██",
+        "    -k=[a|b]",
         "  to continue: smart-tuner tune m",
     ]
     lossy = printed(replace(STATUS, accuracy="output 'y' (pair 'dog'): top1 0.1"))
@@ -204,6 +209,39 @@ def test_status_for_people() -> None:
         "  trials: none yet",
         "  budget: 30 s of 60 s spent",
     ]
+
+
+def test_what_a_running_study_is_at_for_people() -> None:
+    trial = InFlight(3, "-k=b", "screening: 1 value that no route had", 65.0)
+    changes = {"phase": "searching", "noise": 0.004, "in_flight": (trial,), "best_trial": None}
+    lines = printed(replace(STATUS, state="running", **changes))  # type: ignore[arg-type]
+    assert lines[0] == "[m].onnx: running, searching"
+    assert lines[4:] == [
+        "  noise: +-0.4 % on a trial's gain",
+        "  best so far: the default",
+        "  now: trial 3 (1:05), screening: 1 value that no route had",
+        "    -k=b",
+    ]
+
+
+def test_what_a_running_study_is_at(folder: StudyFolder) -> None:
+    with folder.locked():
+        assert study_status(folder).phase == "preparing"
+        study = begin(folder)
+        tell(study, TrialOutcome.FEASIBLE)
+        trial = ask_trial(study, CHOICES)
+        status = study_status(folder)
+        assert status.phase == "searching"
+        assert [(item.number, item.route) for item in status.in_flight] == [
+            (1, str(BuildRoute.of(trial.params, DEFAULTS)))
+        ]
+        assert status.in_flight[0].why.startswith("screening: ")
+        assert 0 <= status.in_flight[0].seconds < 60
+        assert 12.5 <= status.spent_seconds < 72.5
+        tell_trial(study, trial, Trial(BuildRoute(), TrialOutcome.TIMED_OUT), 2.0, {"default": 1})
+        folder.finalists.mkdir(parents=True)
+        assert study_status(folder).phase == "confirming"
+    assert study_status(folder).phase == ""
 
 
 def test_a_study_can_be_read_where_it_cannot_be_written(
