@@ -21,6 +21,8 @@ COMMANDS = {
     "knobs": "List what can be turned.",
     "routes": "List the routes of an expression, without trying them.",
     "status": "Say how far a study is.",
+    "report": "Write a study's report, one HTML file.",
+    "explain": "Say in words what a study found.",
     "apply": "Build and measure one route.",
     "verify": "Measure a winner against the default again, here.",
     "ci": "Gate a pipeline: retune on change, fail on a slow-down.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.reading import StudyView
-    from smart_tuner.study.statistics import Gain
+    from smart_tuner.study.gain import Gain
 
 GAIN_NAMES = {
     "route_gain": "route gain: fresh builds of both arms",

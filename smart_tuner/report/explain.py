@@ -1,0 +1,84 @@
+"""A study in words: which knobs pay, which break, what is unknown, whether to go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from smart_tuner.report.analysis.effects import Finding
+from smart_tuner.report.sentences import (
+    effects_words,
+    failures_words,
+    history_words,
+    outlook_words,
+    sweep_words,
+)
+from smart_tuner.trial.fields import to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from smart_tuner.report.analysis.summary import StudySummary
+
+MOST_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a study tells, in sentences by subject.
+
+    Attributes:
+        verdict: The verdict in one sentence.
+        cautions: What weakens it.
+        subjects: Sentences by subject, in the order in which they are read.
+    """
+
+    verdict: str
+    cautions: tuple[str, ...]
+    subjects: dict[str, tuple[str, ...]]
+
+
+def explain(summary: StudySummary) -> Explanation:
+    """Put a summary into words."""
+    return Explanation(
+        summary.headline.sentence,
+        summary.headline.cautions,
+        {
+            "How the search went": (history_words(summary.history),),
+            "What each knob does": effects_words(summary.effects),
+            "What breaks": failures_words(summary.failures),
+            "Had epsilon been another": (sweep_words(summary.sweep),),
+            "Is it worth going on?": outlook_words(summary.outlook),
+        },
+    )
+
+
+def explanation_json(summary: StudySummary) -> dict[str, Any]:
+    """The same as data: sentences, and the figures that they are made of."""
+    effects, failures = summary.effects, summary.failures
+    return {
+        **to_json(explain(summary)),
+        "pays": to_json(effects.of(Finding.PAYS)),
+        "costs": to_json(effects.of(Finding.COSTS)),
+        "no_effect": to_json(effects.of(Finding.NO_EFFECT)),
+        "unclear": to_json(effects.of(Finding.UNCLEAR)),
+        "never_measured": to_json(effects.of(Finding.NEVER_MEASURED)),
+        "breaks": to_json(failures.blamed),
+        "breaks_together": to_json(failures.pairs),
+        "outlook": to_json(summary.outlook),
+    }
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """Print an explanation for people."""
+    console.print(explanation.verdict, markup=False, highlight=False)
+    for caution in explanation.cautions:
+        console.print(f"! {caution}", markup=False, highlight=False)
+    for subject, lines in explanation.subjects.items():
+        console.print()
+        console.print(subject, style="bold", markup=False, highlight=False)
+        for line in lines[:MOST_LINES]:
+            console.print(f"  {line}", markup=False, highlight=False)
+        if len(lines) > MOST_LINES:
+            rest = f"  And {len(lines) - MOST_LINES} more, in `smart-tuner explain --json`."
+            console.print(rest, markup=False, highlight=False)

@@ -1,0 +1,117 @@
+"""Pieces of a page; every text that comes from a study is escaped here."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import plotly.graph_objects as go
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure with what it shows in words.
+
+    Attributes:
+        name: Of the element, unique on the page.
+        words: What is to be seen, one or a few sentences; never empty.
+        figure: The figure; ``None`` where there is no data, which the words say then.
+    """
+
+    name: str
+    words: str
+    figure: go.Figure | None
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> str:
+    """Any value as text of a page."""
+    return html.escape(str(value))
+
+
+def code(value: object) -> str:
+    """A value in the words of a machine."""
+    return f"<code>{text(value)}</code>"
+
+
+def paragraph(words: object, *, kind: str = "") -> str:
+    """One paragraph."""
+    return f"<p{_class(kind)}>{text(words)}</p>"
+
+
+def listing(lines: Iterable[str], *, kind: str = "") -> str:
+    """A list of sentences; nothing for none."""
+    items = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f"<ul{_class(kind)}>{items}</ul>" if items else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int = 0) -> str:
+    """A table that scrolls by itself where it is too wide.
+
+    Args:
+        head: Names of the columns.
+        rows: Cells; those that are ``Markup`` are taken as they are.
+        numbers: How many columns at the end hold figures.
+    """
+    first = len(head) - numbers
+
+    def cells(row: Sequence[object], tag: str) -> str:
+        made = (
+            f"<{tag}{_class('n' if place >= first else '')}>{_cell(cell)}</{tag}>"
+            for place, cell in enumerate(row)
+        )
+        return f"<tr>{''.join(made)}</tr>"
+
+    body = "".join(cells(row, "td") for row in rows)
+    return (
+        f'<div class="scroll"><table><thead>{cells(head, "th")}</thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def folded(summary: str, content: str) -> str:
+    """Content that is shown when asked for."""
+    return f"<details><summary>{text(summary)}</summary>{content}</details>"
+
+
+def picture(item: Picture) -> str:
+    """A figure with its caption, or the reason why there is none."""
+    if item.figure is None:
+        return f'<p class="none" id="{item.name}">{text(item.words)}</p>'
+    height = int(item.figure.layout.height or 400)
+    data = item.figure.to_json().replace("<", "\\u003c")
+    return (
+        f'<figure id="{item.name}"><div class="plot" role="img" style="height:{height}px" '
+        f'data-figure="data-{item.name}" aria-label="{text(item.words)}"></div>'
+        f"<figcaption>{text(item.words)}</figcaption></figure>"
+        f'<script type="application/json" id="data-{item.name}">{data}</script>'
+    )
+
+
+def section(name: str, title: str, parts: Iterable[str]) -> Iterator[str]:
+    """A part of the page with a heading that can be linked to."""
+    yield f'<section id="{name}"><h2>{text(title)}</h2>'
+    yield from (part for part in parts if part)
+    yield "</section>"
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def _cell(cell: object) -> str:
+    return str(cell) if isinstance(cell, Markup) else text(cell)
+
+
+def code_cell(value: object) -> Markup:
+    """A cell in the words of a machine."""
+    return Markup(code(value))

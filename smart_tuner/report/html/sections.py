@@ -1,0 +1,204 @@
+"""The body of the page: a section for each part of the summary, each with its picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from smart_tuner.report.analysis.tradeoff import winners_of
+from smart_tuner.report.figures.knobs import (
+    drawn_effects,
+    drawn_failures,
+    effects_figure,
+    failures_figure,
+)
+from smart_tuner.report.figures.measuring import (
+    confirmation_figure,
+    machine_figure,
+    phases_figure,
+)
+from smart_tuner.report.figures.search import history_figure, sweep_figure, tradeoff_figure
+from smart_tuner.report.html.parts import (
+    Picture,
+    code_cell,
+    folded,
+    listing,
+    paragraph,
+    picture,
+    section,
+    table,
+    text,
+)
+from smart_tuner.report.html.verdict import gains
+from smart_tuner.report.sentences import (
+    confirmation_words,
+    effects_words,
+    failures_words,
+    history_words,
+    machine_words,
+    phases_words,
+    sweep_words,
+    tradeoff_words,
+)
+from smart_tuner.report.words import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from smart_tuner.report.analysis.effects import Effects
+    from smart_tuner.report.analysis.failures import FailureMap
+    from smart_tuner.report.analysis.summary import StudySummary
+
+ROWS = 60
+"""Rows of a table; what is beyond is in ``report --json``."""
+
+BEST = 10
+MESSAGE_ROOM = 300
+
+
+def certainty(summary: StudySummary) -> Iterator[str]:
+    """How sure the gain is: fresh builds, block by block."""
+    confirmation = summary.confirmation
+    measured = any(build.gain is not None for build in confirmation.builds)
+    figure = confirmation_figure(confirmation) if measured else None
+    parts = [
+        gains(summary),
+        picture(Picture("confirmation", confirmation_words(confirmation), figure)),
+    ]
+    if measured:
+        rows = [
+            (b.label, "-" if b.gain is None else f"{b.gain:.4f}x", b.outcome, code_cell(b.route))
+            for b in confirmation.builds[:ROWS]
+        ]
+        parts.append(
+            folded("Each fresh build", table(("build", "gain", "outcome", "route"), rows))
+        )
+    yield from section("sure", "How sure is it?", parts)
+
+
+def search(summary: StudySummary) -> Iterator[str]:
+    """How the search went."""
+    history = summary.history
+    figure = history_figure(history) if history.points else None
+    best = sorted(
+        (point for point in history.points if point.feasible and point.gain),
+        key=lambda point: (-(point.gain or 0.0), point.number),
+    )[:BEST]
+    rows = [
+        (point.number, f"{point.gain:.3f}x", point.reason, code_cell(point.route or "(default)"))
+        for point in best
+    ]
+    parts = [picture(Picture("history", history_words(history), figure))]
+    if rows:
+        head = ("trial", "gain", "why it was tried", "route")
+        note = "One measurement each: the top is partly luck, which is why finalists are rebuilt."
+        parts.append(folded("The fastest trials", paragraph(note) + table(head, rows)))
+    yield from section("history", "The search", parts)
+
+
+def accuracy(summary: StudySummary) -> Iterator[str]:
+    """Latency against accuracy, and other epsilons."""
+    tradeoff, steps = summary.tradeoff, summary.sweep
+    drawn = tradeoff_figure(tradeoff) if tradeoff.points else None
+    swept = sweep_figure(steps, tradeoff) if steps else None
+    parts = [
+        picture(Picture("tradeoff", tradeoff_words(tradeoff), drawn)),
+        "<h3>Had epsilon been another</h3>",
+        picture(Picture("sweep", sweep_words(steps), swept)),
+    ]
+    if steps:
+        rows = [
+            (
+                f"{s.ratio:.3g}",
+                s.eligible,
+                s.number,
+                f"{s.gain:.3f}x",
+                code_cell(s.route or "(default)"),
+            )
+            for s in winners_of(steps)
+        ]
+        head = ("from epsilon times", "eligible", "trial", "gain", "fastest route")
+        parts.append(folded("The winner at each epsilon", table(head, rows)))
+    yield from section("accuracy", "Speed against accuracy", parts)
+
+
+def knobs(summary: StudySummary) -> Iterator[str]:
+    """What the values of knobs do."""
+    effects = summary.effects
+    drawn = drawn_effects(effects)
+    lines = effects_words(effects)
+    figure = effects_figure(effects) if drawn else None
+    note = (
+        "Estimated from all measured trials together (additive model on log latency, 95 % "
+        "intervals); the grey band is the noise of one trial."
+    )
+    words = f"{note} {len(drawn)} of {len(effects.values)} tried values are drawn."
+    parts = [listing(lines), picture(Picture("effects", words if drawn else lines[0], figure))]
+    if drawn:
+        parts.append(folded("Effects as a table", _effects_table(effects)))
+    yield from section("effects", "What each knob does", parts)
+
+
+def _effects_table(effects: Effects) -> str:
+    rows = []
+    for value in effects.values[:ROWS]:
+        low, high = value.bounds or (None, None)
+        interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+        gain = "-" if value.gain is None else f"{value.gain:.3f}x"
+        setting = code_cell(f"{value.knob}={value.value}")
+        rows.append((setting, value.finding.value, gain, interval, value.measured))
+    head = ("value", "finding", "gain", "95 % interval", "trials")
+    rest = len(effects.values) - ROWS
+    more = paragraph(f"And {rest} more, in `smart-tuner report --json`.") if rest > 0 else ""
+    return table(head, rows, numbers=3) + more
+
+
+def failing(summary: StudySummary) -> Iterator[str]:
+    """What did not work, and who is to blame."""
+    failures = summary.failures
+    lines = failures_words(failures)
+    drawn = drawn_failures(failures)
+    figure = failures_figure(failures) if drawn else None
+    words = (
+        "Share of the routes with each value that failed, by how. A triangle marks values that "
+        "break routes by themselves; the others were in bad company."
+    )
+    none = "No failed route had a value of its own." if failures.failed else lines[0]
+    parts = [
+        listing(lines[: ROWS + 1] if drawn or failures.failed else ()),
+        picture(Picture("failures", words if drawn else none, figure)),
+    ]
+    if failures.messages:
+        parts.append(folded("What failed routes said", _messages(failures)))
+    yield from section("failures", "What did not work, and why", parts)
+
+
+def _messages(failures: FailureMap) -> str:
+    rows = [(count, shortened(words, MESSAGE_ROOM)) for words, count in failures.messages[:ROWS]]
+    return table(("routes", "message"), rows)
+
+
+def machine(summary: StudySummary) -> Iterator[str]:
+    """The machine over time, and where the time went."""
+    state, phases = summary.machine, summary.phases
+    lines = machine_words(state)
+    drawn = machine_figure(state) if state.baseline else None
+    spent = phases_figure(phases) if phases.phases else None
+    parts = [
+        picture(Picture("machine", " ".join(lines), drawn)),
+        "<h3>Where the time went</h3>",
+        picture(Picture("phases", phases_words(phases), spent)),
+    ]
+    yield from section("machine", "The machine and the time", parts)
+
+
+def again(summary: StudySummary) -> Iterator[str]:
+    """What it takes to do it again."""
+    made = summary.reproduction
+    commands = "\n".join(made.commands)
+    rows = [(name, code_cell(value)) for name, value in made.facts.items()]
+    parts = [
+        paragraph("In the folder that holds the study:"),
+        f"<pre>{text(commands)}</pre>",
+        table(("what", "value"), rows),
+    ]
+    yield from section("again", "Do it again", parts)
