@@ -85,7 +85,7 @@ def finished_trials(study: optuna.Study) -> tuple[TrialRecord, ...]:
     Trials in flight, queued ones and those closed as FAIL (interrupted) are left out. Trials that
     others put into the study count too: their outcome is read from state and constraints.
     """
-    return tuple(_record(trial) for trial in study.get_trials(deepcopy=False, states=FINISHED))
+    return tuple(record_of(trial) for trial in study.get_trials(deepcopy=False, states=FINISHED))
 
 
 def outcome_key(record: TrialRecord) -> str:
@@ -113,7 +113,8 @@ def best_feasible(records: Iterable[TrialRecord]) -> TrialRecord | None:
     return min(feasible, key=lambda record: (record.value_ms, record.number), default=None)
 
 
-def _record(trial: FrozenTrial) -> TrialRecord:
+def record_of(trial: FrozenTrial) -> TrialRecord:
+    """A finished trial as a record."""
     attributes = trial.user_attrs
     defaults = {
         name: getattr(distribution, "choices", (trial.params[name],))[0]
