@@ -22,7 +22,7 @@ from optuna.trial import TrialState
 
 from smart_tuner.errors import StudyMismatch
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.storages.journal import one_append, storage_of
+from smart_tuner.storages.gathering import one_append, storage_of
 from smart_tuner.storages.keys import MESSAGE, PROPOSAL, REASON, RETRIES, ROUTE
 
 if TYPE_CHECKING:

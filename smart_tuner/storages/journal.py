@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import optuna
@@ -17,7 +17,6 @@ from smart_tuner.storages.torn import damaged_line, mend_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -40,6 +39,13 @@ class JournalStudyStorage(JournalStorage):
     def __init__(self, journal: JournalFile) -> None:
         self.journal = journal
         super().__init__(journal)
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Hold the journal alone; what is written inside becomes one append."""
+        with self.journal.batch():
+            self.get_all_studies()  # catches up with others, now that they are locked out
+            yield
 
 
 def open_study(
@@ -115,33 +121,6 @@ def network_note(path: Path, partitions: Iterable[object]) -> str:
         f"{path.parent} is on a network file system ({kind}): locks may not hold there. Work in "
         "it from one machine at a time, or choose a local folder."
     )
-
-
-def one_append(study: optuna.Study) -> AbstractContextManager[None]:
-    """Gather everything that is written to the study inside into one append.
-
-    Other workers wait meanwhile. On a storage that is not ours nothing is gathered.
-
-    Raises:
-        EnvironmentNotFit: The journal could not be written, e.g. because the disk is full.
-        StudyBusy: Another process held the journal for a minute.
-    """
-    storage = storage_of(study)
-    if isinstance(storage, JournalStudyStorage):
-        return _gathered(storage)
-    return nullcontext()
-
-
-def storage_of(study: optuna.Study) -> optuna.storages.BaseStorage:
-    """The storage behind a study, which Optuna has no public name for."""
-    return study._storage  # noqa: SLF001
-
-
-@contextmanager
-def _gathered(storage: JournalStudyStorage) -> Iterator[None]:
-    with storage.journal.batch():
-        storage.get_all_studies()  # catches up with other workers, now that they are locked out
-        yield
 
 
 def _create_file(journal: Path) -> None:

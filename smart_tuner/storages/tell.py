@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import TrialState
 
-from smart_tuner.storages.journal import one_append
+from smart_tuner.storages.gathering import one_append
 from smart_tuner.storages.keys import (
     APPLIED,
     BUILT,
