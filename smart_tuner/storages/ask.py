@@ -23,10 +23,11 @@ from optuna.trial import TrialState
 from smart_tuner.errors import StudyMismatch
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.gathering import one_append, storage_of
-from smart_tuner.storages.keys import MESSAGE, PROPOSAL, REASON, RETRIES, ROUTE
+from smart_tuner.storages.history import FINISHED
+from smart_tuner.storages.keys import MESSAGE, PROPOSAL, REASON, RETRIES, ROUTE, WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 MAX_RETRIES = 3
 """How often a route is tried again when the process ended while it was being tried."""
@@ -48,21 +49,28 @@ def ask_trial(study: optuna.Study, choices: Mapping[str, tuple[str, ...]]) -> op
             that was begun is closed as FAIL, which no sampler counts.
     """
     with one_append(study):
-        _check_space(study, choices)
-        trial = study.ask()
-        try:
-            if "fixed_params" not in _system_attributes(trial):
-                _ = trial.relative_params  # asks the sampler even when no knob has two values
-            for name, values in choices.items():
-                trial.suggest_categorical(name, values)
-        except BaseException as error:
-            trial.set_user_attr(MESSAGE, str(error)[:500] or type(error).__name__)
-            study.tell(trial, state=TrialState.FAIL)
-            raise
-        trial.set_user_attr(ROUTE, str(route_of(trial.params, choices)))
-        if REASON not in trial.user_attrs:
-            trial.set_user_attr(REASON, _reason(trial))
-    return trial
+        return _ask(study, choices, "")
+
+
+def ask_within(
+    study: optuna.Study, choices: Mapping[str, tuple[str, ...]], limit: int | None, worker: str
+) -> optuna.Trial | None:
+    """As :func:`ask_trial`, unless the trials that ended and those in flight are enough already.
+
+    Args:
+        study: The study.
+        choices: Choices by knob name, the default first.
+        limit: Trials of the study in all; ``None`` for no limit.
+        worker: Who asks, as the trial's attribute ``worker``; empty if nobody else can.
+
+    Returns:
+        ``None`` if there is no room for one more.
+    """
+    with one_append(study):
+        counted = (*FINISHED, TrialState.RUNNING)
+        if limit is not None and len(study.get_trials(deepcopy=False, states=counted)) >= limit:
+            return None
+        return _ask(study, choices, worker)
 
 
 def enqueue(
@@ -111,23 +119,22 @@ def reopen_trial(study: optuna.Study, number: int) -> optuna.Trial:
     return optuna.Trial(study, storage.get_trial_id_from_study_id_trial_number(study_id, number))
 
 
-def fail_stale(study: optuna.Study) -> tuple[int, ...]:
-    """Close the trials in flight as FAIL and queue their routes again.
+def fail_stale(study: optuna.Study, lost: Iterable[int] | None = None) -> tuple[int, ...]:
+    """Close trials in flight as FAIL and queue their routes again.
 
-    Call it when no other process works in the study, after results that were complete were told.
-    A route is queued three times at most: one that takes the machine down must not do so for
-    ever.
+    Call it after results that were complete were told. A route is queued three times at most: one
+    that takes the machine down must not do so for ever.
+
+    Args:
+        study: The study.
+        lost: Numbers of trials whose worker is gone; by default all in flight, which is right
+            only while no other process works in the study.
 
     Returns:
-        The numbers of the closed trials.
+        The numbers of the closed trials: without those that somebody else closed meanwhile.
     """
-    stale = running_trials(study)
-    for trial in stale:
-        with one_append(study):
-            trial.set_user_attr(MESSAGE, "the process ended while this route was tried")
-            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-            _queue_again(study, trial)
-    return tuple(trial.number for trial in stale)
+    numbers = [trial.number for trial in running_trials(study)] if lost is None else [*lost]
+    return tuple(number for number in numbers if _close(study, number))
 
 
 def route_of(params: Mapping[str, str], choices: Mapping[str, tuple[str, ...]]) -> BuildRoute:
@@ -139,6 +146,38 @@ def route_of(params: Mapping[str, str], choices: Mapping[str, tuple[str, ...]]) 
     """
     known = {name: value for name, value in params.items() if name in choices}
     return BuildRoute.of(known, {name: values[0] for name, values in choices.items()})
+
+
+def _ask(study: optuna.Study, choices: Mapping[str, tuple[str, ...]], worker: str) -> optuna.Trial:
+    _check_space(study, choices)
+    trial = study.ask()
+    try:
+        if "fixed_params" not in _system_attributes(trial):
+            _ = trial.relative_params  # asks the sampler even when no knob has two values
+        for name, values in choices.items():
+            trial.suggest_categorical(name, values)
+    except BaseException as error:
+        trial.set_user_attr(MESSAGE, str(error)[:500] or type(error).__name__)
+        study.tell(trial, state=TrialState.FAIL)
+        raise
+    trial.set_user_attr(ROUTE, str(route_of(trial.params, choices)))
+    if worker:
+        trial.set_user_attr(WORKER, worker)
+    if REASON not in trial.user_attrs:
+        trial.set_user_attr(REASON, _reason(trial))
+    return trial
+
+
+def _close(study: optuna.Study, number: int) -> bool:
+    """Close a trial and queue its route again, unless it has ended by now."""
+    with one_append(study):
+        if study.get_trials(deepcopy=False)[number].state is not TrialState.RUNNING:
+            return False
+        trial = reopen_trial(study, number)
+        trial.set_user_attr(MESSAGE, "the process ended while this route was tried")
+        study.tell(number, state=TrialState.FAIL)
+        _queue_again(study, trial)
+        return True
 
 
 def _queue_again(study: optuna.Study, trial: optuna.Trial) -> None:

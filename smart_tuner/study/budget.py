@@ -62,6 +62,10 @@ class Budget:
         """Seconds spent so far, earlier sessions included."""
         return self.spent_before + time.monotonic() - self.started
 
+    def catch_up(self, spent: float) -> None:
+        """Take over what others know to have been spent, if it is more."""
+        self.spent_before += max(0.0, spent - self.spent)
+
     @property
     def left(self) -> float:
         """Seconds left, finalists included; never negative."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import SearchExhausted, UserInputError
 from smart_tuner.measure.stop_rule import StopRule
-from smart_tuner.storages.ask import ask_trial, fail_stale, route_of, running_trials
-from smart_tuner.storages.history import best_feasible, finished_trials
+from smart_tuner.storages.ask import ask_within, fail_stale, route_of
+from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.keys import REASON
-from smart_tuner.storages.tell import tell_trial, value_of
-from smart_tuner.study.events import Note, TrialFinished, TrialsKept, TrialStarted
+from smart_tuner.storages.tell import tell_trial
+from smart_tuner.study.crew import Crew
+from smart_tuner.study.events import Note, TrialsKept, TrialStarted
 from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.purpose import purpose_of
 from smart_tuner.study.structure import StructureQuestion
 from smart_tuner.study.timing_cache import CacheQuestion
+from smart_tuner.study.trial_end import trial_finished
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
-from smart_tuner.trial.record import trial_from_json
+from smart_tuner.trial.record import remove_leftovers, trial_from_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 if TYPE_CHECKING:
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from smart_tuner.study.events import Listener
     from smart_tuner.study.folder import StudyFolder
     from smart_tuner.trial.evaluate import Evaluator
+
+LOOK_SECONDS = 0.25
+"""How often a worker looks around while it waits for others."""
 
 __all__ = ["BASELINE_MS", "SPENT", "Search", "frozen_baseline_ms"]
 
@@ -53,6 +59,8 @@ class Search:
         trial_seconds: Deadline of one trial.
         listener: Hears what happens.
         rule: When a route is measured enough.
+        crew: Who else works in the study.
+        heard: Trials whose end the listener knows.
     """
 
     study: optuna.Study
@@ -66,6 +74,8 @@ class Search:
     trial_seconds: float
     listener: Listener
     rule: StopRule = field(default_factory=StopRule)
+    crew: Crew = field(default_factory=Crew)
+    heard: set[int] = field(default_factory=set)
 
     def recover(self) -> None:
         """Bring the journal up to date after a kill.
@@ -81,31 +91,79 @@ class Search:
         if lost:
             text = f"{lost} trials in {self.folder.root} are not in the journal, which was cut or"
             self.listener(Note(f"{text} replaced: they count as not tried."))
-        for trial in running_trials(self.study):
-            number = trial.number
-            drop_engine(self.folder.trial(number))
+        self._bury()
+        if records := finished_trials(self.study):
+            self.listener(TrialsKept(records, self.baseline_ms))
+            self.heard.update(record.number for record in records)
+
+    def run(self, budget: Budget) -> None:
+        """Try routes until the search's share of the budget is spent or nothing is left to try.
+
+        While others try what would otherwise be left, this waits: one of them may be lost.
+        """
+        while True:
+            self._look_around(budget)
+            records = finished_trials(self.study)
+            seconds = [record.seconds.get("total", 0.0) for record in records]
+            if self.crew.is_stopped(self.study) or not budget.allows_another(seconds):
+                return
+            try:
+                asked = (self.study, self.choices, budget.trials, self.crew.name)
+                trial, end = ask_within(*asked), ""
+            except SearchExhausted as error:
+                trial, end = None, str(error)
+            if trial is not None:
+                self._announce(trial, records)
+                self._try(trial, budget, seconds)
+            elif not self._await_change(budget):
+                if end:
+                    self.listener(Note(end))
+                return
+
+    def await_others(self, budget: Budget) -> None:
+        """Wait until no other worker tries anything, so that nothing disturbs what follows."""
+        others = self.crew.trials_of_others(self.study)
+        if others:
+            self.listener(Note(f"waiting for {len(others)} trials of other workers"))
+        while self.crew.trials_of_others(self.study):
+            self._await_change(budget)
+        self._look_around(budget)
+
+    def _await_change(self, budget: Budget) -> bool:
+        """Wait until a trial of another worker ends; false if there is none, nor one lost."""
+        others = {trial.number for trial in self.crew.trials_of_others(self.study)}
+        if not others:
+            return bool(self.crew.lost_trials(self.study))
+        while {trial.number for trial in self.crew.trials_of_others(self.study)} == others:
+            time.sleep(LOOK_SECONDS)
+            self._look_around(budget)
+        return True
+
+    def _look_around(self, budget: Budget) -> None:
+        """Close what was lost, and tell what others have finished."""
+        self.crew.on_look()
+        self._bury()
+        if not self.crew.leads:
+            return
+        records = finished_trials(self.study)
+        for record in records:
+            if record.number not in self.heard:
+                self.heard.add(record.number)
+                self.listener(trial_finished(record, records, self.baseline_ms, budget))
+
+    def _bury(self) -> None:
+        """Tell or close each trial that nobody tries any more."""
+        for trial in self.crew.lost_trials(self.study):
+            place = self.folder.trial(trial.number)
             tried = self._result_of(trial)
             if tried is not None:
                 self._tell(trial, tried)
-                self.listener(Note(f"trial {number} had finished before the interruption: kept"))
-        self._close("was interrupted")
-        if records := finished_trials(self.study):
-            self.listener(TrialsKept(records, self.baseline_ms))
-
-    def run(self, budget: Budget) -> None:
-        """Try routes until the search's share of the budget is spent or nothing is left to try."""
-        while True:
-            records = finished_trials(self.study)
-            seconds = [record.seconds.get("total", 0.0) for record in records]
-            if not budget.allows_another(seconds):
-                return
-            try:
-                trial = ask_trial(self.study, self.choices)
-            except SearchExhausted as end:
-                self.listener(Note(str(end)))
-                return
-            self._announce(trial, records)
-            self._try(trial, budget, seconds)
+                text = f"trial {trial.number} had finished before the interruption: kept"
+                self.listener(Note(text))
+            else:
+                self._close(trial.number, "was interrupted")
+            drop_engine(place)
+            remove_leftovers(place)
 
     def _result_of(self, trial: optuna.Trial) -> Trial | None:
         """What the trial's folder holds, if it is whole and of this very route."""
@@ -116,9 +174,9 @@ class Search:
             return None
         return tried if tried.route == route_of(trial.params, self.choices) else None
 
-    def _close(self, why: str) -> None:
-        for number in fail_stale(self.study):
-            self.listener(Note(f"trial {number} {why}: its route is tried again"))
+    def _close(self, number: int, why: str) -> None:
+        for closed in fail_stale(self.study, (number,)):
+            self.listener(Note(f"trial {closed} {why}: its route is tried again"))
 
     @property
     def _timing_cache(self) -> CacheQuestion:
@@ -152,11 +210,11 @@ class Search:
         is_over = deadline < self.trial_seconds and not budget.search_left(seconds)
         if is_over and tried.outcome is TrialOutcome.TIMED_OUT:
             # The budget ended, not the patience with this route: nothing is known about it.
-            self._close("did not fit into what was left of the budget")
+            self._close(trial.number, "did not fit into what was left of the budget")
         else:
             self._tell(trial, tried)
-            self.listener(self._finished(trial.number, tried, budget))
-        self.study.set_user_attr(SPENT, budget.spent)
+            self._tell_listener(trial.number, budget)
+        self.crew.settle(self.study, budget)
 
     def _probed(self, seeded: Trial, budget: Budget, seconds: Sequence[float]) -> Trial:
         """Ask whether timings may be shared; if not, the trial is the one without them."""
@@ -198,28 +256,16 @@ class Search:
             folder=f"trials/{trial.number}",
         )
 
-    def _finished(self, number: int, tried: Trial, budget: Budget) -> TrialFinished:
-        value = value_of(tried, self.baseline_ms, self.weights)
+    def _tell_listener(self, number: int, budget: Budget) -> None:
+        """Say how this worker's trial ended, unless others had given the worker up."""
         records = finished_trials(self.study)
         record = next((item for item in records if item.number == number), None)
-        best = best_feasible(records)
-        best_ms = best.value_ms if best and best.value_ms else self.baseline_ms
-        return TrialFinished(
-            number=number,
-            route=tried.route,
-            outcome=record.outcome if record else tried.outcome,
-            gain=None if value is None else self.baseline_ms / value,
-            half_width=record.half_width if record else None,
-            unchanged=tried.unchanged,
-            over_limits=record.over_limits if record else (),
-            message=record.message if record else tried.message,
-            incumbent_gain=self.baseline_ms / best_ms,
-            spent_seconds=budget.spent,
-            budget_seconds=budget.seconds,
-            search_left_seconds=budget.search_ends_in(
-                [item.seconds.get("total", 0.0) for item in records]
-            ),
-        )
+        if record is None:
+            text = f"trial {number} was given up by other workers before it ended; nothing is lost"
+            self.listener(Note(text))
+        elif number not in self.heard:
+            self.heard.add(number)
+            self.listener(trial_finished(record, records, self.baseline_ms, budget))
 
 
 def frozen_baseline_ms(
