@@ -20,9 +20,12 @@ from smart_tuner.errors import EnvironmentNotFit, StudyBusy, StudyMismatch, User
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import TypeVar
 
     from smart_tuner.bench.run import Task
 
+    Piece = TypeVar("Piece")
+    Result = TypeVar("Result")
     OnRun = Callable[[int, int], None]
 
 RUNS_FILE = "runs.jsonl"
@@ -118,7 +121,7 @@ def execute(tasks: Sequence[Task], folder: Path, jobs: int, on_run: OnRun) -> tu
         missing = [task for task in dict.fromkeys(tasks) if task not in kept]
         total, done = len(dict.fromkeys(tasks)), len(dict.fromkeys(tasks)) - len(missing)
         on_run(done, total)
-        with contextlib.closing(_played(missing, jobs)) as runs:
+        with contextlib.closing(played_in_processes(play, missing, jobs)) as runs:
             for run in runs:
                 ledger.append(run)
                 kept[run.task] = run
@@ -138,15 +141,27 @@ def _check_versions(kept: dict[Task, Run], tasks: Iterable[Task]) -> None:
             raise StudyMismatch(msg)
 
 
-def _played(tasks: Sequence[Task], jobs: int) -> Generator[Run, None, None]:
-    if jobs == 1 or len(tasks) < 2:
-        yield from map(play, tasks)
+def played_in_processes(
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], jobs: int
+) -> Generator[Result, None, None]:
+    """Do pieces of work, each in a process, and give the results as they come.
+
+    Args:
+        work: A function of a module, which a new process can import.
+        pieces: What to do.
+        jobs: How many processes; 1 works in this one.
+
+    Raises:
+        EnvironmentNotFit: A worker was killed.
+    """
+    if jobs == 1 or len(pieces) < 2:
+        yield from map(work, pieces)
         return
     context = multiprocessing.get_context("spawn")  # a fork would copy locks of numpy's threads
-    pool = ProcessPoolExecutor(min(jobs, len(tasks)), context, initializer=_leave_to_the_parent)
+    pool = ProcessPoolExecutor(min(jobs, len(pieces)), context, initializer=_leave_to_the_parent)
     others = set(multiprocessing.active_children())
     try:
-        futures = [pool.submit(play, task) for task in tasks]
+        futures = [pool.submit(work, piece) for piece in pieces]
         for future in as_completed(futures):
             yield future.result()
     except BrokenProcessPool:

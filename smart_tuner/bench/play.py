@@ -30,7 +30,9 @@ from smart_tuner.trial.trial import TrialOutcome
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
+    from smart_tuner.bench.recorded import Compiler
     from smart_tuner.bench.run import Task
+    from smart_tuner.samplers.route_sampler.beliefs import Beliefs
     from smart_tuner.trial.trial import Trial
 
 MIN_GAIN = 1.01
@@ -57,11 +59,29 @@ def play(task: Task) -> Run:
         UserInputError: The sampler's or the generator's name is unknown.
         EnvironmentNotFit: The sampler's package is missing.
     """
+    return play_with(task, task.workload.compiler(), task.sampler)[0]
+
+
+def play_with(
+    task: Task, compiler: Compiler, sampler: str, beliefs: Beliefs | None = None
+) -> tuple[Run, tuple[TrialRecord, ...]]:
+    """The same on a compiler at hand, from beliefs if there are some.
+
+    Args:
+        task: What the run is called.
+        compiler: What is searched.
+        sampler: Name of the sampler.
+        beliefs: What it holds already.
+
+    Returns:
+        The run and its trials.
+    """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with ThreadpoolController().limit(limits=1):
-        search = _Search(task, PretendEvaluator(task.workload, task.workload.compiler()))
+        evaluator = PretendEvaluator(task.workload, compiler)
+        search = _Search(task, evaluator, (sampler, beliefs))
         search.run()
-        return search.result()
+        return search.result(), tuple(search.records)
 
 
 @dataclass(slots=True)
@@ -70,6 +90,7 @@ class _Search:
 
     task: Task
     evaluator: PretendEvaluator
+    begins: tuple[str, Beliefs | None]
     records: list[TrialRecord] = field(default_factory=list)
     shipped: list[float] = field(default_factory=list)
     observed: list[float] = field(default_factory=list)
@@ -80,7 +101,8 @@ class _Search:
         """Ask and tell until the trials are used up or nothing more is proposed."""
         choices = {knob.name: knob.choices for knob in self.evaluator.compiler.knobs}
         seed = self.task.workload.seed
-        sampler = Stopwatch(make_contestant(self.task.sampler, choices, seed))
+        name, beliefs = self.begins
+        sampler = Stopwatch(make_contestant(name, choices, seed, beliefs))
         study = optuna.create_study(sampler=sampler)
         enqueue(study, {}, "baseline", choices)
         recommender = Recommender(self.evaluator, self.evaluator.baseline_ms)

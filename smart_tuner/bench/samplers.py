@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial, TrialState
 
+    from smart_tuner.samplers.route_sampler.beliefs import Beliefs
+
 
 def contestant_names() -> tuple[str, ...]:
     """Every name that ``make_contestant`` takes, sorted."""
@@ -41,22 +43,28 @@ def check_contestants(names: Sequence[str]) -> None:
         raise UserInputError(msg)
 
 
-def make_contestant(name: str, choices: Mapping[str, tuple[str, ...]], seed: int) -> BaseSampler:
+def make_contestant(
+    name: str,
+    choices: Mapping[str, tuple[str, ...]],
+    seed: int,
+    beliefs: Beliefs | None = None,
+) -> BaseSampler:
     """Make a sampler by name.
 
     Args:
         name: One of ``contestant_names()``.
         choices: Choices by knob name, the default first.
         seed: Of the sampler.
+        beliefs: What it holds already, if it can begin from that.
 
     Raises:
-        UserInputError: No such sampler.
+        UserInputError: No such sampler, or it cannot begin from beliefs.
         EnvironmentNotFit: A rival's package is missing.
     """
     if name in rival_names():
         return make_rival(name, choices, seed)
     defaults = {knob: values[0] for knob, values in choices.items()}
-    return make_sampler(name, choices, defaults, seed)
+    return make_sampler(name, choices, defaults, seed, beliefs)
 
 
 class Stopwatch(BaseSampler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from smart_tuner.bench.comparison import Plan, run_comparison
+from smart_tuner.bench.families import (
+    FamilyComparison,
+    compare_families,
+    parse_cells,
+    tables,
+)
 from smart_tuner.bench.samplers import contestant_names
 from smart_tuner.bench.tables import difference_tables, score_tables
 from smart_tuner.bench.workloads import LEAST_GAIN
@@ -24,6 +31,7 @@ from smart_tuner.simulate.generators import generator_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from smart_tuner.bench.execute import OnRun
     from smart_tuner.bench.summary import Summary
 
 HELP = "Compare samplers on simulated compilers, under one protocol for all."
@@ -61,6 +69,13 @@ Knobs = Annotated[int, _option("--knobs", "N", "Knobs of each simulated compiler
 LeastGain = Annotated[
     float, _option("--least-gain", "GAIN", "Leave out compilers that can gain less.")
 ]
+Families = Annotated[
+    str | None,
+    _option(
+        "--families", "CELLS", "Try priors instead: percent shared and flipped, as 80:15,50:35."
+    ),
+]
+Taught = Annotated[int, _option("--taught", "N", "Trials of each study that makes a prior.")]
 Listing = Annotated[
     bool, typer.Option("--list", help="List samplers and generators, and run nothing.")
 ]
@@ -81,6 +96,8 @@ def command(  # noqa: PLR0913, one parameter an option
     jobs: Jobs = None,
     knobs: Knobs = 209,
     least_gain: LeastGain = LEAST_GAIN,
+    families: Families = None,
+    taught: Taught = 240,
     names: Listing = False,
     as_json: AsJson = False,
 ) -> int:
@@ -95,6 +112,11 @@ def command(  # noqa: PLR0913, one parameter an option
     if jobs is not None and jobs < 1:
         msg = f"--jobs {jobs}: at least one process has to work."
         raise UserInputError(msg)
+    if families is not None:
+        comparison = FamilyComparison(
+            parse_cells(families), workloads, taught, trials, seed=seed, knobs=knobs
+        )
+        return _families(comparison, out, jobs or cpu_quota(), as_json=as_json)
     plan = Plan(
         samplers=tuple(_split(samplers)),
         generators=_generators(generators, recorded),
@@ -115,6 +137,17 @@ def command(  # noqa: PLR0913, one parameter an option
     return 0
 
 
+def _families(comparison: FamilyComparison, out: Path, jobs: int, *, as_json: bool) -> int:
+    """Compare searches with and without a prior."""
+    with _progress("families") as on_run:
+        summary = compare_families(comparison, out, jobs, on_run)
+    if as_json:
+        print_json(summary)
+    else:
+        print("\n".join(tables(summary)))
+    return 0
+
+
 def _generators(named: str | None, recorded: list[Path] | None) -> tuple[str, ...]:
     """Those named; by default the usual ones, or none where something recorded is named."""
     if named is None:
@@ -128,17 +161,18 @@ def _split(names: str) -> Iterator[str]:
 
 
 def _run(plan: Plan, out: Path, jobs: int) -> Summary:
-    """Run with a progress bar, on standard error so that ``--json`` stays clean."""
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _progress("runs") as on_run:
+        return run_comparison(plan, out, jobs, on_run)
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[OnRun]:
+    """A progress bar, on standard error so that ``--json`` stays clean."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
-        bar = progress.add_task("runs")
-        return run_comparison(
-            plan,
-            out,
-            jobs,
-            lambda done, total: progress.update(bar, completed=done, total=total),
-        )
+        bar = progress.add_task(what)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
 def _print(summary: Summary, console: Console) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from optuna.samplers import BaseSampler
 
+    from smart_tuner.samplers.route_sampler.beliefs import Beliefs
+
     Factory = Callable[[Mapping[str, tuple[str, ...]], Mapping[str, str], int], BaseSampler]
 
 ENTRY_POINT_GROUP = "smart_tuner.samplers"
@@ -33,10 +35,13 @@ DEFAULT = "default"
 
 
 def _route_sampler(
-    choices: Mapping[str, tuple[str, ...]], defaults: Mapping[str, str], seed: int
+    choices: Mapping[str, tuple[str, ...]],
+    defaults: Mapping[str, str],
+    seed: int,
+    beliefs: Beliefs | None = None,
 ) -> BaseSampler:
     space = {name: CategoricalDistribution(values) for name, values in choices.items()}
-    return RouteSampler(space, defaults, seed=seed)
+    return RouteSampler(space, defaults, seed=seed, beliefs=beliefs)
 
 
 _OURS: dict[str, Factory] = {
@@ -56,7 +61,11 @@ def sampler_names() -> tuple[str, ...]:
 
 
 def make_sampler(
-    name: str, choices: Mapping[str, tuple[str, ...]], defaults: Mapping[str, str], seed: int
+    name: str,
+    choices: Mapping[str, tuple[str, ...]],
+    defaults: Mapping[str, str],
+    seed: int,
+    beliefs: Beliefs | None = None,
 ) -> BaseSampler:
     """Make a sampler.
 
@@ -65,10 +74,17 @@ def make_sampler(
         choices: Choices by knob name, the default first.
         defaults: Default by knob name.
         seed: Any whole number; the same one proposes the same routes.
+        beliefs: What is held already; only ``DEFAULT`` can begin from it.
 
     Raises:
-        UserInputError: No such sampler, it speaks another version, or the space is malformed.
+        UserInputError: No such sampler, it speaks another version, the space is malformed, or it
+            cannot begin from beliefs.
     """
+    if beliefs is not None:
+        if name != DEFAULT:
+            msg = f"Sampler {name!r} cannot begin from a prior; use {DEFAULT!r}, or --no-prior."
+            raise UserInputError(msg)
+        return _route_sampler(choices, defaults, seed, beliefs)
     factory = _OURS[name] if name in _OURS else _installed(name)
     return factory(choices, defaults, seed)
 

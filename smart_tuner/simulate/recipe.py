@@ -81,8 +81,8 @@ def draw_compiler(
     """Draw one compiler; the same arguments give an equal one."""
     knobs = choose_knobs(knob_count, rng, families=recipe.hidden_gates is not None)
     settings = [(knob.name, value) for knob in knobs for value in knob.choices[1:]]
-    effects = _draw_effects(recipe, settings, rng)
-    pairs = _draw_pairs(recipe, knob_count, effects, rng)
+    effects = draw_effects(recipe, settings, rng)
+    pairs = draw_pairs(recipe, knob_count, effects, rng)
     build_seconds = float(rng.uniform(8, 75))
     gates: tuple[Gate, ...] = ()
     if recipe.hidden_gates is not None:
@@ -112,9 +112,10 @@ def _size(recipe: Recipe, smallest: float, rng: np.random.Generator) -> float:
     return float(min(size, recipe.largest))
 
 
-def _draw_effects(
+def draw_effects(
     recipe: Recipe, settings: list[Setting], rng: np.random.Generator
 ) -> dict[Setting, ValueEffect]:
+    """Draw what each setting does, one role each."""
     shares = (recipe.helping, recipe.harming, recipe.background, recipe.failing)
     roles = rng.choice(5, size=len(settings), p=[*shares, 1 - sum(shares)])
     if recipe.helping and 0 not in roles:
@@ -155,7 +156,7 @@ def _draw_failure(rng: np.random.Generator) -> Failure:
     return tuple(_FAILURES)[int(rng.choice(len(_FAILURES), p=tuple(_FAILURES.values())))]
 
 
-def _draw_pairs(
+def draw_pairs(
     recipe: Recipe, knob_count: int, effects: dict[Setting, ValueEffect], rng: np.random.Generator
 ) -> tuple[PairEffect, ...]:
     """Draw interactions and crashing pairs; deceptive ones also change ``effects``."""
