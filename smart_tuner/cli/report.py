@@ -11,12 +11,10 @@ import typer
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.output import print_json
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.files import whole_file
 from smart_tuner.report.analysis.summary import summarize
 from smart_tuner.report.comment import markdown_comment
-from smart_tuner.report.html.page import html_report
+from smart_tuner.report.html.page import write_html
 from smart_tuner.report.reading import read_study
-from smart_tuner.study.folder import StudyFolder
 from smart_tuner.trial.fields import to_json
 
 HELP = "Write a study's report: one HTML file that needs no network, in whatever state it is."
@@ -51,15 +49,13 @@ def command(
         raise UserInputError(msg)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     root = study.expanduser().absolute()
+    if not (as_json or as_markdown):
+        print(write_html(root, out))
+        return 0
     view = read_study(root)
     summary = summarize(view)
     if as_json:
         print_json({"study": str(root), **to_json(summary)})
-    elif as_markdown:
-        print(markdown_comment(view, summary), end="")
     else:
-        path = out or StudyFolder(root).page_file
-        with whole_file(path) as file:
-            file.write(html_report(view, summary).encode())
-        print(path)
+        print(markdown_comment(view, summary), end="")
     return 0

@@ -10,11 +10,13 @@ from typing import Annotated, Any
 import optuna
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from smart_tuner.cli.errors import INTERRUPTED, guarded
 from smart_tuner.cli.invocation import current
 from smart_tuner.cli.options import merged, with_settings
 from smart_tuner.cli.output import print_json
+from smart_tuner.report.html.page import write_html
 from smart_tuner.report.outcome import print_result
 from smart_tuner.report.page import write_report
 from smart_tuner.report.terminal import display
@@ -44,13 +46,25 @@ def command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    no_report: Annotated[
+        bool,
+        typer.Option(
+            "--no-report", help="Do not write report.html; `smart-tuner report` does it later."
+        ),
+    ] = False,
 ) -> int:
     """Run a study and print its verdict."""
-    return run_study(merged(config, settings), quiet=quiet, as_json=as_json)
+    chosen = merged(config, settings)
+    return run_study(chosen, quiet=quiet, as_json=as_json, with_page=not no_report)
 
 
-def run_study(settings: StudySettings, *, quiet: bool = False, as_json: bool = False) -> int:
-    """Tune, write the report, print the verdict."""
+def run_study(
+    settings: StudySettings, *, quiet: bool = False, as_json: bool = False, with_page: bool = True
+) -> int:
+    """Tune, print the verdict, write the report.
+
+    The verdict comes first: a page of a large study takes seconds.
+    """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     console = Console(stderr=as_json)
     title = f"smart-tuner: {settings.model} on {settings.backend}, {_limits(settings)}"
@@ -64,6 +78,10 @@ def run_study(settings: StudySettings, *, quiet: bool = False, as_json: bool = F
         print_json({"study": str(settings.folder), **result.to_json()})
     else:
         print_result(result, Console())
+    if with_page:
+        page = write_html(settings.folder)
+        if not quiet and not as_json:
+            Console().print(Text(f"  report: {page}"), soft_wrap=True)
     return 0
 
 

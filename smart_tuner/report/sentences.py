@@ -35,7 +35,8 @@ def history_words(history: History) -> str:
     counts: dict[str, int] = {}
     for point in points:
         counts[point.word] = counts.get(point.word, 0) + 1
-    text = f"{_many(len(points), 'trial')}: {counted(counts)}."
+    ordered = dict(sorted(counts.items(), key=lambda item: -item[1]))
+    text = f"{_many(len(points), 'trial')}: {counted(ordered)}."
     steps = history.improvements
     if not steps:
         return f"{text} None was faster than the default."
@@ -198,8 +199,8 @@ def phases_words(phases: PhaseTimes) -> str:
     most = max(phases.phases, key=lambda phase: phase.seconds)
     whole = "" if math.isinf(phases.budget_seconds) else f" of {duration(phases.budget_seconds)}"
     return (
-        f"{duration(phases.spent_seconds)}{whole} spent, {100 * most.share:.0f} % of it on "
-        f"{most.name}."
+        f"{duration(phases.spent_seconds)}{whole} spent; the largest part, "
+        f"{100 * most.share:.0f} %, was {most.name}."
     )
 
 

@@ -12,6 +12,9 @@ from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
 from smart_tuner.study.result import Verdict
 from smart_tuner.study.winner import MANIFEST
+from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.losses import OutputLoss
+from smart_tuner.validate.pairs import over_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.reading import StudyView
     from smart_tuner.study.gain import Gain
+    from smart_tuner.validate.pairs import LossOverPairs
 
 GAIN_NAMES = {
     "route_gain": "route gain: fresh builds of both arms",
@@ -28,14 +32,20 @@ GAIN_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OutputAccuracy:
-    """The worst loss of one output of the winner, over all points and pairs."""
+METRIC_WORDS = {
+    "l0": "the share of elements that are off by more than the tolerance",
+    "l1": "the mean absolute difference",
+    "l2": "the mean squared difference",
+    "linf": "the largest absolute difference",
+    "cos": "1 minus the cosine similarity",
+    "mae": "the mean absolute difference, in the output's own unit",
+    "top1": "the share of first choices that change",
+    "embedding": "the cosine distance of the embeddings",
+}
+"""What the built-in metrics measure against the reference outputs."""
 
-    output: str
-    metric: str
-    loss: float
-    epsilon: float
+WIDE = 1.05
+"""An interval whose ends are further apart than this factor is one of noise, not of builds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class Headline:
         route: What ships, knob by knob; empty for the default.
         deploy: What to deploy and how, one sentence.
         accuracy: How exact the winner is, output by output; empty without one.
+        judged_by: What the accuracy metric measures, one sentence.
         gains: Gains of the confirmed route by name, in words.
         cautions: What weakens the claim, one sentence each.
     """
@@ -58,7 +69,8 @@ class Headline:
     ships: bool
     route: tuple[tuple[str, str], ...]
     deploy: str
-    accuracy: tuple[OutputAccuracy, ...]
+    accuracy: tuple[LossOverPairs, ...]
+    judged_by: str
     gains: Mapping[str, Gain]
     cautions: tuple[str, ...]
 
@@ -78,7 +90,8 @@ def headline_of(view: StudyView, outlook: Outlook) -> Headline:
         ships=won,
         route=_settings(result.route) if result else (),
         deploy=_deploy(view),
-        accuracy=_accuracy(view.manifest),
+        accuracy=_accuracy(view) if won else (),
+        judged_by=_judged_by(view),
         gains=gains,
         cautions=tuple(_cautions(view)),
     )
@@ -107,7 +120,12 @@ def _finding(view: StudyView) -> str:
         )
     if result.verdict is Verdict.UNDECIDED:
         return f"Undecided, the default ships: {_so_far(view)} {epsilon}"
-    tried = sum(len(record.route) > 0 for record in view.records)
+    routes = [record for record in view.records if len(record.route)]
+    tried = len(routes)
+    if routes and all(record.outcome is not TrialOutcome.FEASIBLE for record in routes):
+        return (
+            f"The default ships: all {tried} routes that were tried failed or were not {epsilon}"
+        )
     best = f", the best confirmed at {result.route_gain}" if result.route_gain else ""
     return (
         f"The default is best here and ships: none of {tried} routes is proven "
@@ -143,10 +161,22 @@ def _next(view: StudyView, outlook: Outlook) -> str:
         return "continue it with a larger --budget"
     if view.result.verdict is Verdict.WINNER:
         more = " (more budget may find more)" if outlook.worth_it else ""
-        if view.result.provisional:
-            return f"check it on real inputs, then deploy it{more}"
-        return f"deploy it{more}"
+        check = "check it on real inputs, then " if view.result.provisional else ""
+        return f"{check}deploy it{more}"
+    return _after_none(view, outlook)
+
+
+def _after_none(view: StudyView, outlook: Outlook) -> str:
+    if _is_noisy(view):
+        return "the measurements were too noisy to tell, so try again on a quiet machine"
     return "a larger --budget may find one" if outlook.worth_it else "keep the default"
+
+
+def _is_noisy(view: StudyView) -> bool:
+    """Whether the confirmed route may well be faster, and only noise keeps that from proof."""
+    gain = view.result.route_gain if view.result else None
+    is_open = gain is not None and gain.value >= view.min_gain > gain.low
+    return gain is not None and is_open and gain.high > WIDE * gain.low
 
 
 def _settings(route: str) -> tuple[tuple[str, str], ...]:
@@ -165,14 +195,34 @@ def _deploy(view: StudyView) -> str:
     )
 
 
-def _accuracy(manifest: Mapping[str, Any]) -> tuple[OutputAccuracy, ...]:
-    worst: dict[str, OutputAccuracy] = {}
-    for row in manifest.get("losses", ()):
-        epsilon = float(str(row["epsilon"]))
-        seen = OutputAccuracy(str(row["output"]), str(row["metric"]), float(row["loss"]), epsilon)
-        if seen.output not in worst or seen.loss > worst[seen.output].loss:
-            worst[seen.output] = seen
-    return tuple(worst.values())
+def _accuracy(view: StudyView) -> tuple[LossOverPairs, ...]:
+    """Losses as the verdict has them; of older studies, as the winner's manifest does."""
+    if view.result and view.result.accuracy:
+        return view.result.accuracy
+    losses = [
+        OutputLoss(
+            point=str(row["point"]),
+            pair=str(row["pair"]),
+            output=str(row["output"]),
+            metric=str(row["metric"]),
+            loss=float(row["loss"]),
+            epsilon=float(str(row["epsilon"])),
+        )
+        for row in view.manifest.get("losses", ())
+    ]
+    return over_pairs(losses)
+
+
+def _judged_by(view: StudyView) -> str:
+    words = METRIC_WORDS.get(view.metric)
+    if words is None:
+        return f"Accuracy is judged by the metric {view.metric}."
+    accuracy = view.document["accuracy"]
+    rtol, atol = accuracy.get("rtol"), accuracy.get("atol")
+    tolerance = f" ({atol:g} + {rtol:g} x |reference|)" if view.metric == "l0" else ""
+    return (
+        f"Accuracy is judged by {view.metric}: {words}{tolerance}, against the reference outputs."
+    )
 
 
 def _cautions(view: StudyView) -> list[str]:
@@ -183,15 +233,16 @@ def _cautions(view: StudyView) -> list[str]:
     confirmed = result.route_gain is not None
     if result.indicative and confirmed:
         found.append("Indicative only: the budget allowed fewer than five fresh builds a side.")
-    if result.provisional:
+    if result.provisional and result.verdict is Verdict.WINNER:
         found.append(
             "The inputs were synthetic: the accuracy claim holds for those only. Give real ones "
             "with --inputs, and --held-out to decide on others."
         )
     if " disturbed " in result.sentence and confirmed:
+        again = "verify" if result.verdict is Verdict.WINNER else "tune"
         found.append(
             "Other work on the machine disturbed the measurements behind the verdict: repeat "
-            "`smart-tuner verify` while it is quiet."
+            f"`smart-tuner {again}` while it is quiet."
         )
     if view.spent_seconds > 1.05 * view.budget_seconds > 0:
         over = duration(view.spent_seconds - view.budget_seconds)

@@ -9,15 +9,18 @@ if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
 
 TRIAL_PHASES = {
-    "build": "trials: building",
-    "validate": "trials: checking outputs",
-    "measure": "trials: measuring",
-    "wait": "trials: waiting for another study",
+    "build": "building (trials)",
+    "validate": "checking outputs (trials)",
+    "measure": "measuring (trials)",
+    "wait": "waiting for another study (trials)",
 }
 """What a trial keeps the seconds of, in words."""
 
-TRIAL_REST = "trials: starting processes and the rest"
-FINALISTS = "finalists: fresh builds"
+TRIAL_REST = "starting processes and the rest (trials)"
+FINALISTS = "fresh builds (finalists)"
+LEAST_SECONDS = 0.5
+"""Phases below that are not worth a line."""
+
 OTHER = "baseline, proposing routes and the rest"
 
 
@@ -71,7 +74,7 @@ def phases_of(view: StudyView) -> PhaseTimes:
         phases=tuple(
             PhaseTime(name, seconds[name], seconds[name] / spent)
             for name in ordered
-            if spent and seconds[name] > 0
+            if spent and seconds[name] >= LEAST_SECONDS
         ),
         spent_seconds=spent,
         budget_seconds=view.budget_seconds,

@@ -31,7 +31,8 @@ class Reproduction:
 def reproduction_of(view: StudyView) -> Reproduction:
     """Collect commands and facts."""
     name = view.root.name
-    tune = shlex.join(command_line(view.settings, Path(name)))
+    words = command_line(view.settings, Path(name))
+    tune = shlex.join([*words, f"--seed={view.document['seed']}"])
     commands = [tune, shlex.join(["smart-tuner", "report", name])]
     if view.manifest:
         commands.append(shlex.join(["smart-tuner", "verify", name]))

@@ -24,15 +24,15 @@ SCALE = ((0.0, "rgba(139,149,165,0.08)"), (0.001, "rgba(214,69,69,0.25)"), (1.0,
 
 
 def drawn_effects(effects: Effects) -> tuple[ValueEffect, ...]:
-    """The values that are drawn, by effect: what is far from zero for sure, then what may be."""
+    """The values that are drawn, by effect: what is sure, then what may pay, then what may cost."""
     known = [value for value in effects.values if value.effect is not None]
-    by_weight = sorted(known, key=_weight, reverse=True)[:MOST]
-    return tuple(sorted(by_weight, key=lambda value: value.effect or 0.0))
-
-
-def _weight(value: ValueEffect) -> tuple[bool, float]:
-    effect, width = abs(value.effect or 0.0), value.half_width or 0.0
-    return value.finding in (Finding.PAYS, Finding.COSTS), max(effect - width, 0.0) + effect / 100
+    sure = [value for value in known if value.finding in (Finding.PAYS, Finding.COSTS)]
+    chosen = sorted(sure, key=lambda value: -abs(value.effect or 0.0))[:MOST]
+    rest = [value for value in known if value not in set(chosen)]
+    room = MOST - len(chosen)
+    slow = min(room // 3, max(0, len(rest) - (room - room // 3)))
+    chosen += rest[: room - slow] + rest[len(rest) - slow :]
+    return tuple(sorted(chosen, key=lambda value: value.effect or 0.0))
 
 
 def effects_figure(effects: Effects) -> go.Figure:

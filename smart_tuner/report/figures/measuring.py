@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from plotly.subplots import make_subplots
 
+from smart_tuner.report.analysis.confirmation import PHASES
 from smart_tuner.report.figures.style import (
     AXIS,
     GOOD,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.conditions import MachineState
     from smart_tuner.report.analysis.confirmation import Confirmation, FreshGain
     from smart_tuner.report.analysis.phases import PhaseTimes
+
+CROWDED = 20
+"""Builds beyond which their names are written smaller."""
 
 PHASE_COLOURS = {
     "finalist": PLAIN,
@@ -44,7 +48,9 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
         figure.add_scatter(
             x=[build.label for build in group for _ in build.blocks],
             y=[gain for build in group for gain in build.blocks],
-            name=f"{phase}: pairs of blocks",
+            name=phase,
+            legendgroup=phase,
+            showlegend=False,
             mode="markers",
             marker={"color": colour, "size": 5, "opacity": 0.45},
             hovertemplate="%{x}: one pair of blocks %{y:.4f}x<extra></extra>",
@@ -52,14 +58,18 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
         figure.add_scatter(
             x=[build.label for build in group],
             y=[build.gain for build in group],
-            name=f"{phase}: median",
+            name=PHASES.get(phase, phase),
+            legendgroup=phase,
             mode="markers",
             marker={"color": colour, "symbol": "line-ew-open", "size": 22, "line_width": 3},
             text=[_build_hover(build) for build in group],
             hovertemplate="%{text}<extra></extra>",
         )
     order = [build.label for build in builds]
-    figure.update_xaxes(categoryorder="array", categoryarray=order, tickangle=-45)
+    size = 9 if len(order) > CROWDED else 12
+    figure.update_xaxes(
+        categoryorder="array", categoryarray=order, tickangle=-45, tickfont_size=size
+    )
     figure.add_hline(1.0, line_color=QUIET, line_width=1)
     figure.add_hline(confirmation.min_gain, line_dash="dash", line_color=LINE)
     return figure

@@ -30,26 +30,29 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff, TradeoffPoint
 
 FAILED_ROW = "failed"
+FEW = 10
+"""Trials below which each has a tick of its own."""
+
 MANY = 400
 """Points beyond which intervals of single trials are left out: they would hide the points."""
 
 
 def history_figure(history: History) -> go.Figure:
     """Gain of each trial by outcome, the best so far, failures below, the budget at the bottom."""
+    points = history.points
+    failed = any(point.gain is None for point in points)
     figure = make_subplots(
-        rows=3,
+        rows=3 if failed else 2,
         cols=1,
         shared_xaxes=True,
-        row_heights=[0.62, 0.16, 0.22],
+        row_heights=[0.62, 0.16, 0.22] if failed else [0.74, 0.26],
         vertical_spacing=0.04,
-        figure=new_figure(height=560),
+        figure=new_figure(height=560 if failed else 480),
     )
-    points = history.points
     for word in dict.fromkeys(point.word for point in points):
         _outcome(figure, word, [point for point in points if point.word == word])
-    numbers = [point.number for point in points]
     figure.add_scatter(
-        x=numbers,
+        x=[point.number for point in points],
         y=[point.incumbent for point in points],
         name="best so far",
         mode="lines",
@@ -58,17 +61,19 @@ def history_figure(history: History) -> go.Figure:
         row=1,
         col=1,
     )
-    _time_row(figure, history)
-    _history_axes(figure, history)
+    _time_row(figure, history, row=3 if failed else 2)
+    _gain_axis(figure, history)
+    if failed:
+        rows = {"categoryorder": "array", "categoryarray": [FAILED_ROW]}
+        figure.update_yaxes(**rows, title_text="failed", showticklabels=False, row=2, col=1)
     return figure
 
 
-def _time_row(figure: go.Figure, history: History) -> None:
+def _time_row(figure: go.Figure, history: History, *, row: int) -> None:
     """The time that trials took, and the budget."""
-    minutes = [point.seconds / 60 for point in history.points]
     figure.add_scatter(
         x=[point.number for point in history.points],
-        y=minutes,
+        y=[point.seconds / 60 for point in history.points],
         name="time in trials",
         mode="lines",
         line={"color": QUIET},
@@ -76,7 +81,7 @@ def _time_row(figure: go.Figure, history: History) -> None:
         fillcolor="rgba(139,149,165,0.2)",
         hovertemplate="%{y:.1f} min up to trial %{x}<extra></extra>",
         showlegend=False,
-        row=3,
+        row=row,
         col=1,
     )
     if math.isfinite(history.budget_seconds) and history.budget_seconds > 0:
@@ -87,9 +92,15 @@ def _time_row(figure: go.Figure, history: History) -> None:
             annotation_text="budget, finalists included",
             annotation_font_color=LINE,
             annotation_position="bottom left",
-            row=3,
+            row=row,
             col=1,
         )
+    last = history.points[-1].number
+    few = {"dtick": 1} if last < FEW else {}
+    figure.update_xaxes(**AXIS, **few, range=[-0.02 * last - 0.5, 1.02 * last + 0.5])
+    figure.update_yaxes(**AXIS)
+    figure.update_yaxes(title_text="minutes", rangemode="tozero", row=row, col=1)
+    figure.update_xaxes(title_text="trial", row=row, col=1)
 
 
 def _outcome(figure: go.Figure, word: str, points: Sequence[HistoryPoint]) -> None:
@@ -130,21 +141,13 @@ def _hover(point: HistoryPoint) -> str:
     return f"trial {point.number}, {shown(point.word)}{gain}{reason}<br>{route_lines(point.route)}"
 
 
-def _history_axes(figure: go.Figure, history: History) -> None:
-    figure.update_xaxes(**AXIS)
-    figure.update_yaxes(**AXIS)
+def _gain_axis(figure: go.Figure, history: History) -> None:
     gains = [point.gain for point in history.points if point.gain is not None] or [1.0]
     low, high = min(*gains, 0.98), max(*gains, history.min_gain, 1.02)
     # One slow route must not flatten all others: what is below half the span is cut.
     low = max(low, 1 - 2 * (high - 1), 0.0)
     room = 0.06 * (high - low)
     figure.update_yaxes(title_text="gain", range=[low - room, high + room], row=1, col=1)
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=[FAILED_ROW], showticklabels=False, row=2, col=1
-    )
-    figure.update_yaxes(title_text="failed", row=2, col=1)
-    figure.update_yaxes(title_text="minutes", rangemode="tozero", row=3, col=1)
-    figure.update_xaxes(title_text="trial", row=3, col=1)
     figure.add_hline(1.0, line_color=QUIET, line_width=1, row=1, col=1)
     figure.add_hline(
         history.min_gain,
@@ -215,8 +218,8 @@ def _trade_hover(point: TradeoffPoint) -> str:
 
 
 def _loss_title(tradeoff: Tradeoff) -> str:
-    unit = f" (epsilon {tradeoff.epsilon:g}, {tradeoff.metric})" if tradeoff.one_epsilon else ""
-    return shown(f"worst accuracy loss, as a multiple of epsilon{unit}")
+    unit = f" ({tradeoff.metric}; 1 is {tradeoff.epsilon:g})" if tradeoff.one_epsilon else ""
+    return shown(f"worst loss / epsilon{unit}")
 
 
 def _ratio_ticks(bounds: Sequence[float]) -> dict[str, object]:
@@ -273,8 +276,8 @@ def sweep_figure(steps: Sequence[SweepStep], tradeoff: Tradeoff) -> go.Figure:
     figure.update_yaxes(**AXIS)
     figure.update_yaxes(title_text="gain", row=1, col=1)
     figure.update_yaxes(title_text="eligible", rangemode="tozero", row=2, col=1)
-    unit = f" (1 is {tradeoff.epsilon:g} {tradeoff.metric})" if tradeoff.one_epsilon else ""
-    figure.update_xaxes(title_text=shown(f"epsilon, as a multiple of this study's{unit}"), row=2)
+    unit = f" ({tradeoff.metric}; 1 is {tradeoff.epsilon:g})" if tradeoff.one_epsilon else ""
+    figure.update_xaxes(title_text=shown(f"epsilon / this study's{unit}"), row=2)
     for row in (1, 2):
         figure.add_vline(1.0, line_dash="dash", line_color=LINE, row=row, col=1)
     return figure

@@ -50,7 +50,7 @@ def new_figure(
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         height=height,
-        margin={"l": 60, "r": 16, "t": 16, "b": 48},
+        margin={"l": 60, "r": 16, "t": 16, "b": 56},
         font={"color": QUIET, "size": 12},
         hoverlabel={"align": "left", "namelength": 0},
         showlegend=legend,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import plotly.offline
 
 from smart_tuner import __version__
+from smart_tuner.model.files import whole_file
 from smart_tuner.report.analysis.summary import summarize
 from smart_tuner.report.html.parts import text
 from smart_tuner.report.html.sections import (
@@ -20,9 +21,12 @@ from smart_tuner.report.html.sections import (
     search,
 )
 from smart_tuner.report.html.verdict import deploying, going_on, header
+from smart_tuner.report.reading import read_study
+from smart_tuner.study.folder import StudyFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from smart_tuner.report.analysis.summary import StudySummary
     from smart_tuner.report.reading import StudyView
@@ -48,6 +52,27 @@ def html_report(view: StudyView, summary: StudySummary | None = None) -> str:
         summary: What it tells, if that was computed already.
     """
     return "\n".join(_document(view, summary or summarize(view)))
+
+
+def write_html(root: Path, path: Path | None = None) -> Path:
+    """Read a study and write its report.
+
+    Args:
+        root: The study folder.
+        path: The file; ``report.html`` in the study folder if left out.
+
+    Returns:
+        The file.
+
+    Raises:
+        UserInputError: There is no study, or its settings are damaged.
+        EnvironmentNotFit: The file cannot be written.
+    """
+    target = path or StudyFolder(root).page_file
+    document = html_report(read_study(root))
+    with whole_file(target) as file:
+        file.write(document.encode())
+    return target
 
 
 def _document(view: StudyView, summary: StudySummary) -> Iterator[str]:

@@ -38,6 +38,16 @@ def text(value: object) -> str:
     return html.escape(str(value))
 
 
+def prose(words: object) -> str:
+    """A sentence; what stands between backticks is in the words of a machine."""
+    pieces = text(words).split("`")
+    if not len(pieces) % 2:
+        return text(words)
+    return "".join(
+        f"<code>{piece}</code>" if place % 2 else piece for place, piece in enumerate(pieces)
+    )
+
+
 def code(value: object) -> str:
     """A value in the words of a machine."""
     return f"<code>{text(value)}</code>"
@@ -45,12 +55,12 @@ def code(value: object) -> str:
 
 def paragraph(words: object, *, kind: str = "") -> str:
     """One paragraph."""
-    return f"<p{_class(kind)}>{text(words)}</p>"
+    return f"<p{_class(kind)}>{prose(words)}</p>"
 
 
 def listing(lines: Iterable[str], *, kind: str = "") -> str:
     """A list of sentences; nothing for none."""
-    items = "".join(f"<li>{text(line)}</li>" for line in lines)
+    items = "".join(f"<li>{prose(line)}</li>" for line in lines)
     return f"<ul{_class(kind)}>{items}</ul>" if items else ""
 
 
@@ -86,13 +96,13 @@ def folded(summary: str, content: str) -> str:
 def picture(item: Picture) -> str:
     """A figure with its caption, or the reason why there is none."""
     if item.figure is None:
-        return f'<p class="none" id="{item.name}">{text(item.words)}</p>'
+        return f'<p class="none" id="{item.name}">{prose(item.words)}</p>'
     height = int(item.figure.layout.height or 400)
     data = item.figure.to_json().replace("<", "\\u003c")
     return (
         f'<figure id="{item.name}"><div class="plot" role="img" style="height:{height}px" '
         f'data-figure="data-{item.name}" aria-label="{text(item.words)}"></div>'
-        f"<figcaption>{text(item.words)}</figcaption></figure>"
+        f"<figcaption>{prose(item.words)}</figcaption></figure>"
         f'<script type="application/json" id="data-{item.name}">{data}</script>'
     )
 

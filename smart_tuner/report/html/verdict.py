@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from smart_tuner.report.html.parts import code_cell, listing, paragraph, section, table, text
+from smart_tuner.report.html.parts import (
+    code_cell,
+    listing,
+    paragraph,
+    prose,
+    section,
+    table,
+    text,
+)
 from smart_tuner.report.sentences import outlook_words
 from smart_tuner.report.words import duration
 
@@ -26,7 +34,7 @@ def header(view: StudyView, summary: StudySummary) -> Iterator[str]:
     yield f'<header><h1>{text(name)} <span class="state">{headline.state}</span></h1>'
     backend = view.platform.get("backend_version", view.settings.get("backend", ""))
     yield paragraph(f"on {device}, {backend}", kind="where")
-    yield f'<p class="verdict">{text(headline.sentence)}</p>'
+    yield f'<p class="verdict">{prose(headline.sentence)}</p>'
     yield f'<div class="cards">{"".join(_cards(view, summary))}</div>'
     yield listing(headline.cautions, kind="caution")
     yield "</header>"
@@ -39,26 +47,29 @@ def _cards(view: StudyView, summary: StudySummary) -> Iterator[str]:
     if headline.ships and gain is not None:
         yield _card("gain", f"{gain.value:.3f}x", _interval(gain), good=True)
     elif view.result is not None:
-        tried = gain and f"the best route was confirmed at {gain.value:.3f}x, {_interval(gain)}"
-        yield _card("gain", "1.000x", tried or "the default ships")
+        tried = gain and f"best route: {gain.value:.3f}x, not proven, {_interval(gain)}"
+        yield _card("gain", "none proven", tried or "the default ships")
     else:
         yield _card("best so far", f"{best:.3f}x", "one measurement, unconfirmed")
     if headline.accuracy:
-        worst = max(headline.accuracy, key=lambda item: item.loss / (item.epsilon or 1.0))
+        worst = max(headline.accuracy, key=lambda item: item.judged / (item.epsilon or 1.0))
         limit = "no limit" if math.isinf(worst.epsilon) else f"epsilon {worst.epsilon:g}"
-        words = f"worst {worst.metric} loss of what ships, {limit}"
-        yield _card("accuracy", f"{worst.loss:.3g}", words)
+        words = f"{worst.over} {worst.metric} loss of what ships, {limit}"
+        yield _card("accuracy", f"{worst.judged:.3g}", words)
     else:
         metric = f"{view.metric}; the default keeps it" if view.records else view.metric
         limit = "no limit" if math.isinf(view.epsilon) else f"epsilon {view.epsilon:g}"
         yield _card("accuracy", limit, metric)
-    ships = f"{len(headline.route)} knobs set" if headline.ships else "the default"
+    knobs = len(headline.route)
+    noun = "knob" if knobs == 1 else "knobs"
+    ships = f"{knobs} {noun} set" if headline.ships else "the default"
     yield _card("ships", ships, "winner/" if headline.ships else "nothing to change")
     trials = len(summary.history.points)
     spent = summary.phases.spent_seconds
     whole = "" if math.isinf(view.budget_seconds) else f" of {duration(view.budget_seconds)}"
-    failed = f", {summary.failures.failed} failed or infeasible"
-    yield _card("spent", f"{duration(spent)}{whole}", f"{trials:,} trials{failed}")
+    failed = f"{summary.failures.failed} failed or infeasible"
+    noun = "trial" if trials == 1 else "trials"
+    yield _card("spent", f"{duration(spent)}{whole}", f"{trials:,} {noun}, {failed}")
 
 
 def _card(name: str, figure: str, words: str, *, good: bool = False) -> str:
@@ -88,13 +99,21 @@ def deploying(summary: StudySummary) -> Iterator[str]:
         head = ("knob", "value", "effect as estimated from all trials")
         parts.append(table(head, rows))
     if headline.accuracy:
-        limits = ((item, f"{item.epsilon:g}") for item in headline.accuracy)
-        rows_of_losses = [
-            (code_cell(item.output), item.metric, f"{item.loss:.3g}", limit)
-            for item, limit in limits
+        losses = [
+            (
+                code_cell(item.output),
+                item.point,
+                item.metric,
+                f"{item.worst:.3g} ({item.worst_pair})",
+                f"{item.mean:.3g}",
+                item.pairs,
+                f"{item.epsilon:g} on the {item.over}",
+            )
+            for item in headline.accuracy
         ]
-        head_of_losses = ("output", "metric", "worst loss", "epsilon")
-        parts.append(table(head_of_losses, rows_of_losses, numbers=2))
+        names = ("output", "point", "metric", "worst loss (pair)", "mean", "pairs", "epsilon")
+        parts.append(table(names, losses, numbers=4))
+    parts.append(paragraph(headline.judged_by, kind="alt"))
     yield from section("deploy", "What to deploy", parts)
 
 

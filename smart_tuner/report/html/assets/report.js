@@ -37,6 +37,7 @@
     plot.dataset.drawn = "yes";
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
     for (const [path, value] of Object.entries(themed())) set(figure.layout, path, value);
+    for (const trace of figure.data) if (trace.type === "heatmap") trace.textfont = { color: colour("--ink") };
     const layout = fitted(figure.layout, plot.clientWidth);
     const narrow = plot.clientWidth < NARROW;
     const config = { responsive: true, displaylogo: false, displayModeBar: narrow ? false : "hover" };
@@ -51,6 +52,10 @@
   plots.forEach((plot) => watch.observe(plot));
   addEventListener("beforeprint", () => plots.forEach(draw));
   scheme.addEventListener("change", () => {
-    plots.filter((plot) => plot.dataset.drawn).forEach((plot) => Plotly.relayout(plot, themed()));
+    for (const plot of plots.filter((plot) => plot.dataset.drawn)) {
+      const cells = plot.data.flatMap((trace, place) => (trace.type === "heatmap" ? [place] : []));
+      if (cells.length) Plotly.restyle(plot, { "textfont.color": colour("--ink") }, cells);
+      Plotly.relayout(plot, themed());
+    }
   });
 })();
