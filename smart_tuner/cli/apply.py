@@ -31,6 +31,7 @@ SETTINGS = (
     *("model", "backend", "base", "metric", "epsilon", "rtol", "atol", "over_pairs"),
     *("reference", "shapes", "inputs", "outputs", "input_range", "workload", "seed"),
     *("trial_timeout", "memory_limit"),
+    *("regions", "precisions", "calibration"),
     *("statistic", *BASE_FLAGS, "max_memory", "max_engine_size", "max_build_time"),
 )
 

@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "max_regression": "SHARE",
         "sampler": "NAME",
         "first": "ROUTE",
+        "reuse": "FOLDER",
     },
     "Limits and seed": {
         "trial_timeout": "TIME",
@@ -47,6 +48,11 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "held_out": "FILES",
         "input_range": "RANGE",
         "workload": "FILE",
+    },
+    "Precision": {
+        "regions": "WHAT",
+        "precisions": "TYPES",
+        "calibration": "HOW",
     },
     "Accuracy": {
         "metric": "NAME",

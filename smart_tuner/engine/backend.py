@@ -78,6 +78,8 @@ class Backend(Protocol):
     A backend may also have ``reference_backend``, the name of the backend that makes reference
     outputs where none are given; without it, it makes them itself. And a method
     ``timing_cache_keys(path)``, the keys of a timing cache as texts, None if it has none to tell.
+    And a method ``precisions(base)``, the ``PrecisionSupport`` that says to which element types
+    regions of a graph may be lowered; without it they cannot be.
     And ``files_read_again(model)``, the files that an engine opens again whenever it is loaded, the
     model first: such an engine is the model with settings, and is kept together with them.
     """

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+MODEL_FILE = "model.onnx"
+"""Name of a rewritten model beside its engine."""
+
 LOADER_FILE = "load_winner.py"
 """Name of the file that ``Engine.loader`` is written to."""
 
@@ -29,6 +32,8 @@ class BuildRequest:
             empty then.
         timing_cache: Timings of kernels that an earlier build left, to start from; it is read and
             never written. None to start from nothing.
+        precision: Folder that the model is rewritten from where base or route lower regions of
+            it; a backend never sees those knobs, its ``model`` is what they gave.
     """
 
     model: Path
@@ -37,6 +42,7 @@ class BuildRequest:
     shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
     reference: bool = False
     timing_cache: Path | None = None
+    precision: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Engine:
             that differ may share it. Empty if it says nothing.
         timing_cache: File beside ``path`` with the kernel timings that this build ended with;
             None if the backend keeps none.
+        companions: Files beside ``path`` that go with it: a model whose precision was lowered,
+            with its data.
     """
 
     path: Path
@@ -70,3 +78,4 @@ class Engine:
     size_bytes: int | None = None
     structure: str = ""
     timing_cache: Path | None = None
+    companions: tuple[Path, ...] = ()

@@ -156,7 +156,8 @@ def _by_pattern(view: GraphView, wanted: Sequence[str], where: str) -> tuple[Reg
         ]
         if not any(is_anchor(view, view.nodes[place]) for place in places):
             what = "nothing" if not places else "nothing that can be lowered, or is not taken yet"
-            example = _labels(view, layers_of(view))[0]
+            anchor = next(node for node in view.nodes if is_anchor(view, node))
+            example = anchor.name or key_of(anchor)
             msg = (
                 f"--regions {text}: matches {what} in {where}; its nodes are called like "
                 f"{example!r}. Give a pattern, a number, per-layer or auto."

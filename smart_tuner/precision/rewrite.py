@@ -9,7 +9,7 @@ import onnx
 from smart_tuner.errors import UserInputError
 from smart_tuner.precision.lower import lowered_model
 from smart_tuner.precision.ranges import read_ranges
-from smart_tuner.precision.save import save_beside
+from smart_tuner.precision.save import save_whole
 from smart_tuner.precision.store import PREPARED, RANGES, read_recipe
 from smart_tuner.precision.support import CALIBRATED, KEEP, VALUES
 
@@ -48,4 +48,4 @@ def rewrite(folder: Path, values: Mapping[str, str], out: Path) -> tuple[Path, .
     ranges = read_ranges(folder / RANGES) if needs_ranges else {}
     model = onnx.load(str(folder / PREPARED), load_external_data=False)
     made = lowered_model(model, recipe.source.parent, by_node, recipe.scheme, ranges)
-    return save_beside(made, recipe.source, out)
+    return save_whole(made, recipe.source.parent, out)

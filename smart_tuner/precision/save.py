@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import onnx
-
-from smart_tuner.model.external import external_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,32 +17,31 @@ _IN_ONE_FILE_BYTES = 1 << 30
 _SMALL_BYTES = 1024
 
 
-def save_beside(model: ModelProto, source: Path, path: Path) -> tuple[Path, ...]:
-    """Write a model, and copies of the data files that it still refers to.
+def save_whole(model: ModelProto, folder: Path, path: Path) -> tuple[Path, ...]:
+    """Write a model with all its weights: in its file, or in one beside it.
 
-    Copies, since runtimes refuse data behind links.
+    Nothing is linked to the data that it came with, since runtimes refuse data behind links.
 
     Args:
-        model: Its external data, if any, lies beside ``source``.
-        source: The file that the model came from.
+        model: Weights that it keeps elsewhere lie in ``folder``; they are loaded.
+        folder: Where they lie.
         path: The file to write; its folder exists.
 
     Returns:
         The files that were written, the model first.
     """
-    data = external_files(model, source)
-    files = [path]
-    for file in data:
-        copy = path.parent / file.relative_to(source.parent)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
-        files.append(copy)
-    if sum(len(weight.raw_data) for weight in model.graph.initializer) <= _IN_ONE_FILE_BYTES:
+    onnx.load_external_data_for_model(model, str(folder))
+    size = sum(len(weight.raw_data) for weight in model.graph.initializer)
+    if size <= _IN_ONE_FILE_BYTES:
         path.write_bytes(model.SerializeToString())
-        return tuple(files)
-    own = f"{path.name}.data"
-    (path.parent / own).unlink(missing_ok=True)
+        return (path,)
+    data = path.with_name(f"{path.name}.data")
+    data.unlink(missing_ok=True)
     onnx.save_model(
-        model, path, save_as_external_data=True, location=own, size_threshold=_SMALL_BYTES
+        model,
+        str(path),
+        save_as_external_data=True,
+        location=data.name,
+        size_threshold=_SMALL_BYTES,
     )
-    return (*files, path.parent / own)
+    return path, data

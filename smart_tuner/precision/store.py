@@ -84,3 +84,8 @@ def precision_values(settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in settings.items()
         if name.startswith(PREFIX)
     }
+
+
+def without_precision(settings: Mapping[str, str]) -> dict[str, str]:
+    """The other settings."""
+    return {name: value for name, value in settings.items() if not name.startswith(PREFIX)}

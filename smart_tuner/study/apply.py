@@ -53,8 +53,10 @@ def apply_route(
     with scratch_folder() as place:
         seed = SEED if settings.seed is None else settings.seed
         workload, notes = prepare_workload(plan.model, plan.inputs(seed), place / "references")
-        for note in (*plan.model.notes, *notes):
+        said = plan.precision.notes if plan.precision else ()
+        for note in (*plan.model.notes, *said, *notes):
             listener(Note(note))
+        plan = plan.with_lowered(workload, place / "precision")
         with Evaluator(workload, plan.evaluator_options, place) as evaluator:
             if made := evaluator.make_references().note:
                 listener(Note(made))
@@ -89,6 +91,8 @@ def _copy(engine: Engine, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         shutil.copy2(engine.path, out / engine.path.name)
+        for companion in engine.companions:
+            shutil.copyfile(companion, out / companion.name)
         if engine.loader:
             (out / LOADER_FILE).write_text(engine.loader, encoding="utf-8")
     except OSError as error:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK = ".lock"
-BEGUN = frozenset({LOCK, "references", "engines", "platform.json", "study.toml.partial"})
+BEGUN = frozenset(
+    {LOCK, "references", "engines", "precision", "platform.json", "study.toml.partial"}
+)
 """What a start that was killed may leave before there is a ``study.toml``."""
 
 
@@ -67,6 +69,11 @@ class StudyFolder:
     def references(self) -> Path:
         """Reference inputs and outputs."""
         return self.root / "references"
+
+    @property
+    def precision(self) -> Path:
+        """What models with lowered regions are rewritten from: a copy, ranges, a recipe."""
+        return self.root / "precision"
 
     @property
     def engines(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.backend import load_backend
@@ -23,6 +23,7 @@ from smart_tuner.model.synthetic import parse_ranges
 from smart_tuner.route.expression import parse_expression
 from smart_tuner.study.base import merged_base, plugin_digests, rebase
 from smart_tuner.study.identity import KNOB_DATABASE
+from smart_tuner.study.precision import plan_precision, ready
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.validate.asked import parse_epsilons, parse_metrics
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.database import KnobDatabase
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.model.workload import Workload
     from smart_tuner.study.identity import Identity
+    from smart_tuner.study.precision import PrecisionPlan
     from smart_tuner.study.settings import StudySettings
 
 AUTO = "auto"
@@ -54,6 +57,8 @@ class Plan:
         space: The knobs that are searched.
         base: The user's production configuration.
         notes: What the user should hear.
+        precision: What is varied in the graph itself; ``None`` without regions.
+        lowered: Folder that routes are rewritten from, once it is made.
     """
 
     settings: StudySettings
@@ -62,6 +67,8 @@ class Plan:
     space: SearchSpace
     base: Mapping[str, str]
     notes: tuple[str, ...]
+    precision: PrecisionPlan | None = None
+    lowered: Path | None = None
 
     @property
     def goal(self) -> Goal:
@@ -99,7 +106,23 @@ class Plan:
             run_timeout_seconds=self.settings.trial_timeout,
             memory_limit_bytes=self.settings.memory_limit,
             reference_from_baseline=self.settings.reference == "baseline",
+            precision=self.lowered,
         )
+
+    def with_lowered(self, workload: Workload, folder: Path) -> Plan:
+        """The plan with the folder that routes are rewritten from; itself without regions.
+
+        Args:
+            workload: What is tuned; its search pairs calibrate.
+            folder: Where that lies, made if missing.
+
+        Raises:
+            UserInputError: The model cannot be rewritten, or there are no inputs to calibrate from.
+        """
+        if self.precision is None:
+            return self
+        ready(self.precision, workload, folder, self.settings.trial_timeout)
+        return replace(self, lowered=folder)
 
     def inputs(self, seed: int) -> InputOptions:
         """What the user says about inputs, a public network's own habits where they say nothing."""
@@ -133,6 +156,7 @@ class Plan:
             "reference outputs": self.settings.reference,
             **self.goal.identity,
             **self.limits.identity,
+            **(self.precision.identity if self.precision else {}),
             **{f"base {name}": value for name, value in self.base.items()},
             **plugin_digests(self.base),
         }
@@ -149,7 +173,10 @@ def make_plan(settings: StudySettings) -> Plan:
     model = load_model(locate_model(settings.model).expanduser())
     _check_outputs(constraint, model)
     base = merged_base(settings.base, settings.base_settings)
-    listed = load_backend(settings.backend).knobs(model)
+    backend = load_backend(settings.backend)
+    precision = plan_precision(settings, model, backend, base)
+    listed = backend.knobs(model)
+    listed = precision.joined(listed) if precision else listed
     check_knobs((f"backend {settings.backend}, knob {knob.name}", knob) for knob in listed)
     database = rebase(listed, base)
     options = _space_options(settings, database)
@@ -162,7 +189,12 @@ def make_plan(settings: StudySettings) -> Plan:
         database=database,
         space=space,
         base=base,
-        notes=(*model.notes, f"{found}; left out: {left}." if left else f"{found}."),
+        notes=(
+            *model.notes,
+            *(precision.notes if precision else ()),
+            f"{found}; left out: {left}." if left else f"{found}.",
+        ),
+        precision=precision,
     )
     plan.inputs(seed=0)  # refuses malformed shapes and ranges now
     return plan

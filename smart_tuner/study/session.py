@@ -121,6 +121,9 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
     listener(PhaseStarted("prepare", f"Preparing {plan.model.path.name}"))
     platform = _platform(plan, folder)
     material = _new(plan, folder) if document is None else _kept(plan, platform, document, folder)
+    if plan.precision is not None:
+        listener(PhaseStarted("prepare", "Preparing lower precision of regions"))
+    plan = plan.with_lowered(material.workload, folder.precision)
     notes = [*plan.notes, *material.notes]
     folder.remove_engines()
     listener(PhaseStarted("baseline", "Building and checking the baseline"))

@@ -45,7 +45,7 @@ several values. A backend refuses those that it does not know."""
 _DURATIONS = frozenset({"budget", "trial_timeout", "max_build_time"})
 _LISTS = (
     *("metric", "epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
-    *("only", "freeze", "ask", "values", "first"),
+    *("only", "freeze", "ask", "values", "first", "reuse", "regions", "precisions"),
     *("plugin", "state", "min_shapes", "opt_shapes", "max_shapes"),
 )
 
@@ -80,6 +80,9 @@ class StudySettings(BaseModel):
     )
     first: Texts = Field(
         (), description="Route to try first, such as the winner of an earlier study."
+    )
+    reuse: tuple[Path, ...] = Field(
+        (), description="Study of the same thing whose measured routes count here as well."
     )
     seed: int | None = Field(
         None, ge=0, lt=1 << 63, description="Seed of everything random; drawn if missing."
@@ -122,6 +125,19 @@ class StudySettings(BaseModel):
     all_knobs: bool = Field(
         default=False, description="Also search knobs that seem idle on this model."
     )
+    regions: Texts = Field(
+        (),
+        description="Turn the precision of so many parts of the graph: a number, auto, per-layer, "
+        "or patterns of node names, as NAME=PATTERN.",
+    )
+    precisions: Texts = Field(
+        (),
+        description="What regions may be: fp16, bf16, int8, int8_dynamic or fp8. [default: what "
+        "the backend has fast kernels for]",
+    )
+    calibration: Literal["minmax", "entropy", "percentile"] = Field(
+        "minmax", description="How int8 and fp8 find their ranges: minmax, entropy or percentile."
+    )
     min_gain: float = Field(
         1.01, ge=1.0, description="Smallest gain, at the interval's lower bound, that ships."
     )
@@ -161,6 +177,12 @@ class StudySettings(BaseModel):
     max_build_time: Duration | None = Field(
         None, gt=0, description="Time that a build may take, as 90s or 5m."
     )
+
+    @field_validator("regions", "precisions", mode="after")
+    @classmethod
+    def _each(cls, value: Texts) -> Texts:
+        """Take ``fp16,int8`` for two values."""
+        return tuple(part for text in value for part in text.split(",") if part)
 
     @field_validator("objective", "io", "launch", mode="before")
     @classmethod

@@ -29,6 +29,7 @@ from smart_tuner.study.winner import (
     platform_changes,
     read_manifest,
     shipped_gain,
+    shipped_model,
     shipped_route,
 )
 from smart_tuner.trial.evaluate import Evaluator
@@ -121,6 +122,7 @@ def verify(
     before = shipped_gain(manifest) if rebuild else _gain_of_file(manifest)
     workload = read_workload(plan.model, folder.references)
     constraint = constraint_from_json(document.get("accuracy", {}))
+    plan = plan.with_lowered(workload, folder.precision)
     options = plan.options_with(constraint, document.get(DECIDED, {}))
     trial = Trial(route, TrialOutcome.FEASIBLE, _engine(folder, manifest, workload, route))
     changes = platform_changes(manifest, query_platform(plan.settings.backend))
@@ -183,7 +185,7 @@ def _engine(
         sha256=str(manifest["files"][file]),
         fingerprint=str(manifest["engine"]["fingerprint"]),
         request=BuildRequest(
-            model=workload.model.path,
+            model=shipped_model(folder, manifest) or workload.model.path,
             route=route,
             base=dict(manifest["base"]),
             shapes=tuple(point.shapes for point in workload.points),

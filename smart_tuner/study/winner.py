@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from smart_tuner.engine.build import LOADER_FILE
+from smart_tuner.engine.build import LOADER_FILE, MODEL_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.route.parse import parse_route
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
     from smart_tuner.engine.platform import Platform
     from smart_tuner.route.build_route import BuildRoute
+    from smart_tuner.study.folder import StudyFolder
     from smart_tuner.study.fresh import Fresh
     from smart_tuner.study.plan import Plan
     from smart_tuner.study.result import TuneResult
@@ -57,6 +58,8 @@ def ship(session: Session, shipped: Fresh, result: TuneResult) -> None:
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     shutil.copy2(engine.path, making / engine.path.name)
+    for companion in engine.companions:
+        shutil.copyfile(companion, making / companion.name)
     if engine.timing_cache is not None and engine.timing_cache.is_file():
         shutil.copyfile(engine.timing_cache, making / engine.timing_cache.name)
     if engine.loader:
@@ -179,6 +182,11 @@ def shipped_gain(manifest: Mapping[str, Any]) -> Gain:
         msg = f"The winner's {MANIFEST} names no gain: ship anew with `tune`."
         raise UserInputError(msg)
     return gain
+
+
+def shipped_model(folder: StudyFolder, manifest: Mapping[str, Any]) -> Path | None:
+    """The rewritten model that ships with a winner; ``None`` where it runs the user's own."""
+    return folder.winner / MODEL_FILE if MODEL_FILE in manifest["files"] else None
 
 
 def shipped_route(manifest: Mapping[str, Any], plan: Plan) -> BuildRoute:

@@ -187,7 +187,8 @@ class Baseline:
             losses = validate_all(arm, self._workload, self._options.constraint)
             facts = arm.facts()
             self._decided = {**self._decided, **facts.decided}
-            engine = replace(engine, request=self.request)
+            # A base that lowers regions has a model of its own.
+            engine = replace(engine, request=replace(self.request, model=engine.request.model))
             self._keep_timing_cache(engine)
             return _State(arm, engine, arm.platform(), losses, facts.memory_bytes)
         except (TrialError, ModelError) as error:
@@ -285,4 +286,5 @@ def build_request(workload: Workload, options: EvaluatorOptions) -> BuildRequest
         model=workload.model.path,
         base=options.base,
         shapes=tuple(point.shapes for point in workload.points),
+        precision=options.precision,
     )

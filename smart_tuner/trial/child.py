@@ -20,6 +20,7 @@ from smart_tuner.knobs.read import write_database
 from smart_tuner.model.tensors import load_tensors, save_tensors
 from smart_tuner.trial.failure import failure_to_json
 from smart_tuner.trial.fields import to_json
+from smart_tuner.trial.lowered import build_lowered
 from smart_tuner.trial.read import read_engine, read_model, read_request
 from smart_tuner.trial.repeatability import differences
 from smart_tuner.trial.rest import come_to_rest
@@ -87,7 +88,9 @@ class Worker:
 
     def build(self, request: object, workdir: str) -> Any:
         """Build an engine."""
-        return to_json(self._require_backend().build(read_request(request), Path(workdir)))
+        return to_json(
+            build_lowered(self._require_backend(), read_request(request), Path(workdir))
+        )
 
     def load(self, engine: object) -> None:
         """Load an engine, built here or earlier; one loaded before is closed."""

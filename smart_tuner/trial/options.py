@@ -10,6 +10,7 @@ from smart_tuner.validate.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class EvaluatorOptions:
         memory_limit_bytes: Resident memory of one child process with all that it starts.
         reference_from_baseline: Let the baseline make missing reference outputs, instead of an
             engine with every optimization off.
+        precision: Folder that models are rewritten from, for routes that lower regions.
         on_wait: Gets one line when the device is taken by another study.
         python: Interpreter of the child processes, of an environment that has this version of
             smart_tuner; empty for this one, with its import path.
@@ -40,5 +42,6 @@ class EvaluatorOptions:
     run_timeout_seconds: float = 300.0
     memory_limit_bytes: int | None = None
     reference_from_baseline: bool = False
+    precision: Path | None = None
     on_wait: Callable[[str], None] | None = None
     python: str = ""

@@ -42,6 +42,7 @@ def read_request(data: object) -> BuildRequest:
         shapes=fields.each("shapes", _shapes),
         reference=fields.flag("reference"),
         timing_cache=fields.later("timing_cache", _path),
+        precision=fields.later("precision", _path),
     )
 
 
@@ -63,6 +64,7 @@ def read_engine(data: object) -> Engine:
         size_bytes=fields.later("size_bytes", _size),
         structure=fields.later("structure", str) or "",
         timing_cache=fields.later("timing_cache", _path),
+        companions=fields.later("companions", _paths) or (),
     )
 
 
@@ -197,6 +199,10 @@ def _path(data: object) -> Path:
         return Path(data)
     msg = "engine: a path is not text."
     raise UserInputError(msg)
+
+
+def _paths(data: object) -> tuple[Path, ...]:
+    return tuple(map(Path, Fields({"companions": data}, "engine").texts("companions")))
 
 
 def _count(data: object) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from smart_tuner.backends.onnxruntime.build import build_engine, model_files, read_engine
 from smart_tuner.backends.onnxruntime.knobs import knob_database
+from smart_tuner.backends.onnxruntime.precision import precision_support
 from smart_tuner.backends.onnxruntime.runner import OnnxRuntimeRunner
 from smart_tuner.backends.onnxruntime.runtime import import_runtime, runtime_version
 from smart_tuner.devices.cpu import cpu_quota, instruction_sets, processor_name
@@ -16,11 +17,13 @@ from smart_tuner.engine.platform import Platform
 from smart_tuner.errors import UserInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from smart_tuner.engine.build import BuildRequest, Engine
     from smart_tuner.knobs.database import KnobDatabase
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.precision.support import PrecisionSupport
 
 
 class OnnxRuntimeBackend:
@@ -66,6 +69,10 @@ class OnnxRuntimeBackend:
             EnvironmentNotFit: onnxruntime is missing or does not load.
         """
         return knob_database(model)
+
+    def precisions(self, base: Mapping[str, str]) -> PrecisionSupport:
+        """Return the element types that regions may be lowered to with a base's provider."""
+        return precision_support(base)
 
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         """Build one engine: ``engine.json`` with the effective session settings.

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -26,6 +25,8 @@ from smart_tuner.model.external import external_files
 from smart_tuner.model.files import file_digest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from smart_tuner.engine.build import BuildRequest
 
 SCHEMA = 1
@@ -58,9 +59,11 @@ def build_engine(request: BuildRequest, workdir: Path) -> Engine:
         "artefact": artefact or f"model {file_digest(request.model)}",
         "settings": effects(settings, graph_is_known=artefact is not None),
     }
+    is_beside = request.precision is not None and request.model.parent == workdir
     document = {
         "schema": SCHEMA,
-        "model": str(request.model),
+        # A model made for this engine moves with it.
+        "model": request.model.name if is_beside else str(request.model),
         "artefact_sha256": artefact,
         "runtime": runtime_version(),
         "settings": settings.to_json(),
@@ -75,7 +78,7 @@ def build_engine(request: BuildRequest, workdir: Path) -> Engine:
         request=request,
         build_seconds=time.perf_counter() - started,
         notes=(*notes, *_thread_notes(settings)),
-        loader=loader_source(request.model, settings, runtime_version()),
+        loader=loader_source(request.model, settings, runtime_version(), is_beside=is_beside),
     )
 
 
@@ -99,7 +102,8 @@ def read_engine(engine: Engine) -> tuple[Path, SessionSettings]:
         if document["schema"] != SCHEMA:
             msg = f"engine {engine.path} has schema {document['schema']}, this version reads {SCHEMA}"
             raise RunError(msg)
-        return Path(document["model"]), SessionSettings.from_json(document["settings"])
+        model = engine.path.parent / document["model"]
+        return model, SessionSettings.from_json(document["settings"])
     except (ValueError, KeyError, TypeError) as error:
         msg = f"engine {engine.path} is not an ONNX Runtime engine file: {error}"
         raise RunError(msg) from error

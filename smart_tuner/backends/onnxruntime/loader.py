@@ -25,10 +25,10 @@ _HEAD = '''"""Opens {name} as smart_tuner measured it, with {version}.
     outputs = session.run(None, inputs, run_options())
 """
 
-import onnxruntime
+{imports}import onnxruntime
 
 
-def load(model={model!r}):
+def load(model={default}):
     """Open the session; `model` is the file that was tuned, wherever it lies now."""
     options = onnxruntime.SessionOptions()
 '''
@@ -41,7 +41,9 @@ def run_options():
 '''
 
 
-def loader_source(model: Path, settings: SessionSettings, version: str) -> str:
+def loader_source(
+    model: Path, settings: SessionSettings, version: str, *, is_beside: bool = False
+) -> str:
     """Write a module with ``load`` and ``run_options``.
 
     Settings at their default are left out, so that the source shows what was tuned.
@@ -50,8 +52,14 @@ def loader_source(model: Path, settings: SessionSettings, version: str) -> str:
         model: The model file, the default of ``load``.
         settings: Effective settings.
         version: The runtime with its version, for the reader.
+        is_beside: Whether the model lies beside the module, wherever that is moved.
     """
-    head = _HEAD.format(name=model.name, version=version, model=str(model))
+    head = _HEAD.format(
+        name=model.name,
+        version=version,
+        imports="from pathlib import Path\n\n" if is_beside else "",
+        default=f"Path(__file__).with_name({model.name!r})" if is_beside else repr(str(model)),
+    )
     lines = [f"    {line}\n" for line in _session(settings)]
     run = [
         f"    options.add_run_config_entry({key!r}, {value!r})\n"

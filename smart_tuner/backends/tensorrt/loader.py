@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt.artefact import PLAN_FILE
+from smart_tuner.engine.build import MODEL_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ _AMPERE_CHECK = """    if int(capability()) < 80:
 _HOST_CODE = "    runtime.engine_host_code_allowed = True\n"
 _REFIT = """    refitter = trt.Refitter(engine, LOGGER)
     weights = trt.OnnxParserRefitter(refitter, LOGGER)
-    if not weights.refit_from_file({model!r}) or not refitter.refit_cuda_engine():
+    if not weights.refit_from_file({model}) or not refitter.refit_cuda_engine():
         raise RuntimeError("the engine does not take the weights of its model")
 """
 
@@ -103,5 +104,12 @@ def loader_source(sdk: Sdk, facts: Facts, settings: BuildSettings, model: Path) 
         plugins=list(facts.plugins),
         checks=checks,
         host_code=_HOST_CODE if settings.version_compatible else "",
-        refit=_REFIT.format(model=str(model)) if settings.strip_plan else "",
+        refit=_REFIT.format(model=_place(model)) if settings.strip_plan else "",
     )
+
+
+def _place(model: Path) -> str:
+    """Where the loader finds a model, as Python: one made for the engine lies beside it."""
+    if model.name == MODEL_FILE:
+        return f"str(Path(__file__).with_name({model.name!r}))"
+    return repr(str(model))

@@ -6,7 +6,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
-from smart_tuner.engine.build import LOADER_FILE
+from smart_tuner.engine.build import LOADER_FILE, MODEL_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.report.export.page import Export
 from smart_tuner.report.export.runners import runner_source
@@ -65,7 +65,11 @@ def export_loader(winner: Winner, place: Path, library: str = "") -> Export:
         winner.engine.name: "the engine",
         MANIFEST: "route, digests, platform, gain and losses",
     }
-    notes = (f"The session reads {winner.model}.",) if chosen == "onnxruntime" else ()
+    is_beside = MODEL_FILE in winner.manifest["files"]
+    if is_beside:
+        about[MODEL_FILE] = "the network, its regions in the precision that won"
+    reads = chosen == "onnxruntime" and not is_beside
+    notes = (f"The session reads {winner.model}.",) if reads else ()
     return Export(chosen, about, _CAUTION, notes=notes)
 
 

@@ -38,7 +38,7 @@ def page(winner: Winner, export: Export) -> str:
 
 
 def _lines(winner: Winner, export: Export) -> Iterator[str]:
-    yield f"# {winner.model.name} for {export.tool}"
+    yield f"# {winner.original.name} for {export.tool}"
     yield ""
     yield f"Measured: {winner.gain}, {winner.platform}."
     yield f"Route: `{winner.manifest['route']}`"

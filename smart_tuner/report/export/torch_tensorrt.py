@@ -87,7 +87,7 @@ def export_torch_tensorrt(winner: Winner, place: Path) -> Export:
         elif name not in _SHAPES:
             without[f"{name}={value}"] = NO_SETTING
     text = _SOURCE.format(
-        title=f"Settings that smart_tuner found for {_plain(winner.model.name)}.",
+        title=f"Settings that smart_tuner found for {_plain(winner.original.name)}.",
         settings=pprint.pformat(settings, sort_dicts=False, width=95),
         inputs=pprint.pformat(_inputs(winner), sort_dicts=False, width=95),
     )

@@ -47,7 +47,7 @@ def export_triton(winner: Winner, place: Path) -> Export:
         UserInputError: The study is one that no Triton backend serves.
     """
     need_runtime(winner, (TENSORRT, ONNXRUNTIME), "Triton repositories")
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", winner.model.stem)
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", winner.original.stem)
     home = place / name / "1"
     home.mkdir(parents=True)
     is_plan = winner.runtime == TENSORRT
@@ -95,7 +95,7 @@ def _config(winner: Winner) -> Iterator[str]:
     """The part of the configuration that both backends share."""
     is_plan = winner.runtime == TENSORRT
     tensors = winner_tensors(winner)
-    yield f"# {winner.model.name}, tuned by smart_tuner: {winner.gain}"
+    yield f"# {winner.original.name}, tuned by smart_tuner: {winner.gain}"
     yield f"# measured with {_printable(winner.platform)}"
     if is_plan:
         yield f"# the plan loads in {_pinned(winner)} only"

@@ -15,9 +15,10 @@ from smart_tuner.knobs.tensorrt_form import SOURCE
 from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 from smart_tuner.model.store import read_workload
+from smart_tuner.precision.store import without_precision
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.result import read_result
-from smart_tuner.study.winner import MANIFEST, read_manifest, shipped_gain
+from smart_tuner.study.winner import MANIFEST, read_manifest, shipped_gain, shipped_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,14 +83,15 @@ class Winner:
     @property
     def base(self) -> Mapping[str, str]:
         """The production configuration."""
-        return {str(name): str(value) for name, value in self.manifest["base"].items()}
+        base = {str(name): str(value) for name, value in self.manifest["base"].items()}
+        return without_precision(base)
 
     @property
     def route(self) -> Mapping[str, str]:
-        """Value by knob name; the manifest's route is canonical text."""
+        """Value by knob name; the precision of regions is in the model that ships."""
         tokens = str(self.manifest["route"]).split(" ")
         pairs = (token.removeprefix("-").partition("=") for token in tokens if token)
-        return {name: value for name, _, value in pairs}
+        return without_precision({name: value for name, _, value in pairs})
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -98,7 +100,12 @@ class Winner:
 
     @property
     def model(self) -> Path:
-        """The ONNX file."""
+        """The ONNX file that was compiled: the one that ships, where regions are lowered."""
+        return shipped_model(self.folder, self.manifest) or self.original
+
+    @property
+    def original(self) -> Path:
+        """The user's own ONNX file."""
         return self.workload.model.path
 
     @property
