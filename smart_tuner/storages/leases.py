@@ -55,19 +55,15 @@ def new_worker_name() -> str:
 class Lease:
     """Signs of life of this process, for as long as the context lasts."""
 
-    def __init__(
-        self, study: optuna.Study, name: str, on_beat: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, study: optuna.Study, name: str) -> None:
         """Prepare; nothing is written yet.
 
         Args:
             study: The study.
             name: The worker's name.
-            on_beat: Called every second by the thread.
         """
         self._name = name
         self._write = attribute_writer(study)
-        self._on_beat = on_beat
         self._sign = {"beat": 0, **_this_process()}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name="lease", daemon=True)
@@ -83,14 +79,9 @@ class Lease:
         self._try_to_write({**self._sign, "left": True})
 
     def _live(self) -> None:
-        last = time.monotonic()
-        while not self._over.wait(1.0):
-            if self._on_beat is not None:
-                self._on_beat()
-            if time.monotonic() - last >= BEAT_SECONDS:
-                last = time.monotonic()
-                self._sign["beat"] += 1
-                self._try_to_write(self._sign)
+        while not self._over.wait(BEAT_SECONDS):
+            self._sign["beat"] += 1
+            self._try_to_write(self._sign)
 
     def _try_to_write(self, sign: Mapping[str, Any]) -> None:
         # A disk that is full or a database that is away is told by those who write results.

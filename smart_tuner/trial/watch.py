@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.devices.cpu import LoadMeter
 from smart_tuner.devices.gpu import GpuMeter, read_gpu
 from smart_tuner.devices.lock import device_lock
+from smart_tuner.devices.shares import crew_pids, processors_in_use
 from smart_tuner.measure.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Mapping
 
     from smart_tuner.devices.gpu import GpuReading, GpuState
     from smart_tuner.engine.platform import Platform
@@ -38,17 +39,32 @@ _LOOK_SECONDS = 0.5
 _NOTABLE_LOAD = 0.25
 
 
+@contextmanager
 def measuring_lock(
     platform: Platform, on_wait: Callable[[str], None] | None = None
-) -> AbstractContextManager[None]:
+) -> Iterator[None]:
     """Hold the device alone, over all studies of a user; the very GPU where it has an id.
+
+    Without one, hold each processor that may be used: workers that share a machine out without
+    overlap measure beside each other, anybody else waits.
 
     Args:
         platform: Names the device.
         on_wait: Gets one line when another study holds it.
     """
-    key = platform.details.get(UUID) or platform.device
-    return device_lock(key, label=platform.device, on_wait=on_wait)
+    uuid = platform.details.get(UUID)
+    keys = (uuid,) if uuid else _processors(platform.device)
+    told: list[str] = []
+
+    def tell_once(text: str) -> None:
+        if on_wait is not None and not told:
+            told.append(text)
+            on_wait(text)
+
+    with ExitStack() as held:
+        for key in keys:
+            held.enter_context(device_lock(key, label=platform.device, on_wait=tell_once))
+        yield
 
 
 class Watch:
@@ -71,7 +87,7 @@ class Watch:
         self._uuid = platform.details.get(UUID, "")
         self._look = look
         self._patience_seconds = patience_seconds
-        self._own = (os.getpid(),)
+        self._own = (os.getpid(), *crew_pids())
         self._residents: frozenset[int] = frozenset()
 
     def compare(self, arms: tuple[TimedArm, TimedArm], point: str, rule: StopRule) -> Comparison:
@@ -128,6 +144,12 @@ def figures_of(reading: GpuReading) -> Mapping[str, float]:
         for name, value in figures.items()
         if value is not None and math.isfinite(value)
     }
+
+
+def _processors(device: str) -> tuple[str, ...]:
+    """What to lock of a device without an id, always in the same order."""
+    numbers = processors_in_use()
+    return tuple(f"{device} processor {number}" for number in numbers) or (device,)
 
 
 def _load_notes(meter: LoadMeter) -> tuple[str, ...]:
