@@ -24,6 +24,7 @@ from smart_tuner.study.names import SPENT, STUDY_NAME
 from smart_tuner.study.noise import note_baseline_noise
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.result import Verdict, read_result, write_result
+from smart_tuner.study.reuse import measured_trials
 from smart_tuner.study.runs import keep_runs
 from smart_tuner.study.search import Search, frozen_baseline_ms
 from smart_tuner.study.session import open_session
@@ -136,6 +137,12 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         listener(Note(line))
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
+    if settings.reuse:
+        known = measured_trials(session, settings.reuse)
+        session.evaluator.take_for_tried(known)
+        listener(
+            Note(f"{len(known)} trials of other studies count here if their routes are asked for")
+        )
     text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
     listener(PhaseStarted("search", text, budget.spent))
     search.run(budget)

@@ -17,7 +17,7 @@ from smart_tuner.trial.record import remove_leftovers, trial_to_json
 from smart_tuner.trial.references import MadeReferences, make_references
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from typing_extensions import Self
@@ -53,6 +53,7 @@ class Evaluator:
         self._folder = folder / "baseline"
         self._baseline = Baseline(workload, options, self._folder)
         self._shares_timing_cache = True
+        self._known: dict[BuildRoute, Trial] = {}
         self._if_alike = IfAlike.GLANCE
 
     def __enter__(self) -> Self:
@@ -83,6 +84,15 @@ class Evaluator:
     def stop_sharing_timing_cache(self) -> None:
         """Let every later build start from an empty timing cache."""
         self._shares_timing_cache = False
+
+    def take_for_tried(self, trials: Iterable[Trial]) -> None:
+        """Answer from these trials wherever their routes are tried, except in fresh builds.
+
+        Args:
+            trials: Tried elsewhere, against the same baseline; the first of a route counts.
+        """
+        for trial in trials:
+            self._known.setdefault(trial.route, trial)
 
     def trust_structure(self) -> None:
         """Take engines that the compiler describes as the baseline's for its own, unmeasured."""
@@ -153,6 +163,10 @@ class Evaluator:
             EnvironmentNotFit: The baseline no longer runs, or the folder cannot be written.
         """
         drop_engine(folder)
+        known = None if fresh_baseline or cold else self._known.get(route)
+        if known is not None:
+            keep_trial(known, folder)
+            return known
         if fresh_baseline:
             self._baseline.renew()
         cache = None if cold or fresh_baseline else self.timing_cache
