@@ -85,7 +85,7 @@ def build_engine(request: BuildRequest, workdir: Path) -> Engine:
 def _thread_notes(settings: SessionSettings) -> tuple[str, ...]:
     """The runtime counts cores; it sees neither affinity nor a container's quota."""
     cores, quota = psutil.cpu_count(logical=False) or 1, cpu_quota()
-    if settings.intra_threads == 0 and cores > quota:
+    if settings.provider == "cpu" and settings.intra_threads == 0 and cores > quota:
         return (f"the runtime starts {cores} threads by itself, the CPU quota is {quota}",)
     return ()
 

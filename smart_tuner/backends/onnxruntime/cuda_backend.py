@@ -11,6 +11,7 @@ from smart_tuner.backends.onnxruntime.backend import OnnxRuntimeBackend
 from smart_tuner.backends.onnxruntime.build import build_engine, read_engine
 from smart_tuner.backends.onnxruntime.device_runner import DeviceRunner
 from smart_tuner.backends.onnxruntime.knobs import knob_database
+from smart_tuner.backends.onnxruntime.precision import precision_support
 from smart_tuner.backends.onnxruntime.runner import OnnxRuntimeRunner
 from smart_tuner.backends.onnxruntime.runtime import import_runtime, runtime_version
 from smart_tuner.backends.onnxruntime.session import need_cuda
@@ -19,12 +20,14 @@ from smart_tuner.devices.gpu import read_gpu
 from smart_tuner.engine.platform import Platform
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from smart_tuner.devices.cuda import CudaDevice
     from smart_tuner.engine.build import BuildRequest, Engine
     from smart_tuner.knobs.database import KnobDatabase
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.precision.support import PrecisionSupport
 
 
 class OnnxRuntimeCudaBackend(OnnxRuntimeBackend):
@@ -69,6 +72,10 @@ class OnnxRuntimeCudaBackend(OnnxRuntimeBackend):
         _gpu()
         return knob_database(model, "cuda")
 
+    def precisions(self, base: Mapping[str, str]) -> PrecisionSupport:
+        """Return which element types the CUDA provider takes."""
+        return precision_support(_on_cuda(base))
+
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         """Build one engine: ``engine.json`` with the effective session settings.
 
@@ -78,7 +85,7 @@ class OnnxRuntimeCudaBackend(OnnxRuntimeBackend):
             UserInputError: Base or route name something unknown.
             EnvironmentNotFit: The CUDA provider does not start.
         """
-        on_cuda = dataclasses.replace(request, base={**request.base, "provider": "cuda"})
+        on_cuda = dataclasses.replace(request, base=_on_cuda(request.base))
         engine = build_engine(on_cuda, workdir)
         return dataclasses.replace(engine, request=request)
 
@@ -92,6 +99,10 @@ class OnnxRuntimeCudaBackend(OnnxRuntimeBackend):
         # References are made on the processor.
         on_device = settings.provider == "cuda"
         return (DeviceRunner if on_device else OnnxRuntimeRunner)(model, settings)
+
+
+def _on_cuda(base: Mapping[str, str]) -> dict[str, str]:
+    return {**base, "provider": "cuda"}
 
 
 def _gpu() -> CudaDevice:

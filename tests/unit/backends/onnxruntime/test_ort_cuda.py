@@ -113,3 +113,9 @@ def test_the_processors_backend_names_the_one_for_gpus(doubling: Path, tmp_path:
     request = BuildRequest(doubling, base={"provider": "cuda"})
     with pytest.raises(UserInputError, match="--backend onnxruntime-cuda"):
         OnnxRuntimeBackend().build(request, tmp_path)
+
+
+def test_a_gpu_takes_halves_gladly_and_integers_only_when_asked() -> None:
+    support = OnnxRuntimeCudaBackend().precisions({})
+    assert support.values["fp16"] == support.values["bf16"] == ""
+    assert "slow" in support.values["int8"]
