@@ -137,7 +137,7 @@ def command(  # noqa: PLR0913, one parameter an option
     _write(markdown_file, markdown(outcome))
     _write(junit_file, junit(outcome))
     _print(outcome, as_json=as_json)
-    return 0 if outcome.answer.is_good else 1
+    return 0 if outcome.is_good else 1
 
 
 def _check(options: GateOptions) -> None:

@@ -76,7 +76,9 @@ class Comparing:
         compared: Comparison | None = None
         if before is not None and before_out is not None and not is_same:
             judged, compared = self._artefacts(candidate, before, before_out)
-        against = self._default(out.side(DEFAULT, entry.default), candidate, before, is_same)
+        against: tuple[Round, ...] = ()
+        if has_gain or not judged:
+            against = self._default(out.side(DEFAULT, entry.default), candidate, before, is_same)
         ratios = tuple(round_.log_ratio for round_ in against) if has_gain else ()
         latencies = tuple(round_.candidate_ms for round_ in (*judged, *against))
         if compared is None:

@@ -40,9 +40,10 @@ def _cases(outcome: GateOutcome) -> Iterator[tuple[str, str, str]]:
     if outcome.answer is Answer.DRY:
         yield "retuning", "", outcome.sentence
         return
-    is_broken = outcome.answer is Answer.INACCURATE
+    is_broken = outcome.answer is Answer.BROKEN
     yield "accuracy", "failure" if is_broken else "", outcome.broken or "within epsilon"
-    kind = {Answer.SLOWER: "failure", Answer.PASSED: ""}.get(outcome.answer, "skipped")
+    kinds = {Answer.SLOWER: "" if outcome.is_good else "failure", Answer.PASSED: ""}
+    kind = kinds.get(outcome.answer, "skipped")
     about = f" {outcome.comparison.sentence}" if outcome.comparison else ""
     yield "performance", kind, f"{outcome.sentence}{about}"
 

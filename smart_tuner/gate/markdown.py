@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _MARKS = {
     Answer.PASSED: "\N{WHITE HEAVY CHECK MARK}",
+    Answer.UNCLEAR: "\N{WARNING SIGN}",
     Answer.NOT_COMPARED: "\N{WHITE HEAVY CHECK MARK}",
     Answer.SLOWER: "\N{CROSS MARK}",
-    Answer.INACCURATE: "\N{CROSS MARK}",
+    Answer.BROKEN: "\N{CROSS MARK}",
     Answer.DRY: "\N{INFORMATION SOURCE}",
 }
 
@@ -68,10 +69,12 @@ def _facts(outcome: GateOutcome) -> Iterator[tuple[str, str]]:
 
 def what_next(outcome: GateOutcome) -> Iterator[str]:
     """What to do about an answer that is no; nothing to do about one that is good."""
-    if outcome.answer is Answer.SLOWER:
+    if outcome.answer is Answer.SLOWER and not outcome.accepted:
         yield (
             "If the slow-down is the price of a wanted change, run the same command with "
             "`--accept`: later runs are compared with the new engine then."
         )
-    elif outcome.answer is Answer.INACCURATE:
+    elif outcome.answer is Answer.BROKEN:
         yield "Nothing was archived. Look at the model's change, or give a looser `--epsilon`."
+    elif outcome.answer is Answer.UNCLEAR:
+        yield "A quieter machine, or more `--rounds`, would tell."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from smart_tuner.trial.verdict import describe_losses
 from smart_tuner.trial.watch import Watch, measuring_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from smart_tuner.engine.build import BuildRequest, Engine
     from smart_tuner.engine.platform import Platform
+    from smart_tuner.measure.compare import TimedArm
     from smart_tuner.measure.latency import Comparison
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.model.workload import Workload
@@ -112,41 +114,36 @@ class SideBySide:
         return tuple(measured)
 
     def _round(self, before: Side, candidate: Side, number: int) -> Round:
-        """The order of the two changes from round to round: being first may help or harm."""
+        """Whose process starts first, and who is timed first, changes from round to round."""
         place = self.folder / f"round-{number}"
         place.mkdir(parents=True, exist_ok=True)
-        logs = [place / f"{name}.log" for name in ("before", "candidate")]
-        with (
-            RemoteArm(before.options, logs[0]) as old,
-            RemoteArm(candidate.options, logs[1]) as new,
-        ):
-            try:
-                open_side(old, before, place / "before")
-            except TrialError as error:
-                msg = f"{before.name} does not load here any more: {error}"
-                raise CannotCompare(msg) from error
-            open_side(new, candidate, place / "candidate")
-            with measuring_lock(self.platform, before.options.on_wait):
-                turned = bool(number % 2)
-                pair = (new, old) if turned else (old, new)
-                return self._measured(pair, turned=turned)
+        turned = bool(number % 2)
+        sides = (candidate, before) if turned else (before, candidate)
+        names = ("candidate", "before") if turned else ("before", "candidate")
+        with ExitStack() as stack:
+            arms = []
+            for side, name in zip(sides, names, strict=True):
+                arm = stack.enter_context(RemoteArm(side.options, place / f"{name}.log"))
+                with _fault_of(side, before):
+                    open_side(arm, side, place / name)
+                arms.append(arm)
+            stack.enter_context(measuring_lock(self.platform, before.options.on_wait))
+            return self._measured((arms[0], arms[1]), turned=turned)
 
-    def _measured(self, pair: tuple[RemoteArm, RemoteArm], *, turned: bool) -> Round:
+    def _measured(self, arms: tuple[RemoteArm, RemoteArm], *, turned: bool) -> Round:
         watch = Watch(self.platform)
         weights = {point.name: point.weight for point in self.workload.points}
         comparisons = []
         for point in self.workload.points:
             inputs = timed_pair(point).inputs
-            old, new = (pair[1], pair[0]) if turned else pair
-            arms = (_Before(PointArm(old, inputs)), PointArm(new, inputs))
-            comparisons.append(
-                watch.compare(arms[::-1] if turned else arms, point.name, self.rule)
-            )
+            timed: list[TimedArm] = [PointArm(arm, inputs) for arm in arms]
+            timed[turned] = _Before(PointArm(arms[turned], inputs))
+            comparisons.append(watch.compare((timed[0], timed[1]), point.name, self.rule))
         log_ratio, _ = combine(comparisons, weights)
-        figures = [
-            _mean_ms(comparisons, weights, candidate=which) for which in (turned, not turned)
-        ]
-        return Round(-log_ratio if turned else log_ratio, *figures)
+        first, second = (_mean_ms(comparisons, weights, second=which) for which in (False, True))
+        if turned:
+            return Round(-log_ratio, before_ms=second, candidate_ms=first)
+        return Round(log_ratio, before_ms=first, candidate_ms=second)
 
     def broken_epsilon(self, side: Side) -> str:
         """Why an engine is not accurate enough; empty if it is.
@@ -160,6 +157,18 @@ class SideBySide:
             open_side(arm, side, place / "engine")
             losses = validate_all(arm, self.workload, side.options.constraint)
             return describe_losses(losses)
+
+
+@contextmanager
+def _fault_of(side: Side, before: Side) -> Iterator[None]:
+    """Tell failures of the engine before apart from the candidate's."""
+    try:
+        yield
+    except TrialError as error:
+        if side is not before:
+            raise
+        msg = f"{side.name} does not load here any more: {error}"
+        raise CannotCompare(msg) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +210,12 @@ def median_ms(rounds: Sequence[Round]) -> float:
 
 
 def _mean_ms(
-    comparisons: Sequence[Comparison], weights: dict[str, float], *, candidate: bool
+    comparisons: Sequence[Comparison], weights: dict[str, float], *, second: bool
 ) -> float:
     """Weighted geometric mean of an arm's medians over the points."""
     total = sum(weights.values())
     logs = (
-        weights[item.point] * math.log((item.candidate if candidate else item.baseline).median_ms)
+        weights[item.point] * math.log((item.candidate if second else item.baseline).median_ms)
         for item in comparisons
     )
     return math.exp(sum(logs) / total)

@@ -19,15 +19,11 @@ class Answer(str, Enum):
     """The answer of the gate. Values are stored: add, never rename."""
 
     PASSED = "passed"
+    UNCLEAR = "unclear"
     NOT_COMPARED = "not compared"
     SLOWER = "slower"
-    INACCURATE = "inaccurate"
+    BROKEN = "broken"
     DRY = "dry run"
-
-    @property
-    def is_good(self) -> bool:
-        """Whether a pipeline goes on."""
-        return self not in (Answer.SLOWER, Answer.INACCURATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +90,7 @@ class GateOutcome:
         comparison: Against the stored baseline; ``None`` before anything was measured.
         candidate_ms: Latency of what ships, in milliseconds; ``None`` if it was not measured.
         over_default: Gain of what ships over the default, here and now; ``None`` likewise.
-        broken: Why what ships is not accurate enough; empty if it is.
+        broken: Why what ships must not; empty if it runs and is accurate enough.
         tolerance: Slow-down that passes.
         accepted: Whether later runs are compared with it.
         manifest_sha256: Digest of ``entry.json``, to be pinned by who deploys; empty without one.
@@ -119,17 +115,30 @@ class GateOutcome:
     notes: tuple[str, ...] = ()
 
     @property
+    def is_good(self) -> bool:
+        """Whether the pipeline goes on; it does after a slow-down that was accepted."""
+        if self.answer is Answer.SLOWER:
+            return self.accepted
+        return self.answer is not Answer.BROKEN
+
+    @property
     def sentence(self) -> str:
         """The answer in one sentence."""
         if self.answer is Answer.DRY:
             return "Retuning is due." if self.due else "Nothing changed: retuning is not due."
-        if self.answer is Answer.INACCURATE:
-            return f"Stopped: what ships is not accurate enough: {self.broken}."
+        if self.answer is Answer.BROKEN:
+            return f"Stopped: {self.broken}."
         slowdown = self.comparison.slowdown if self.comparison else None
         if self.answer is Answer.SLOWER:
-            return f"Slower: latency is {slowdown} of what it was."
+            wanted = "Slower, and accepted" if self.accepted else "Slower"
+            return f"{wanted}: latency is {slowdown} of what it was."
         if self.answer is Answer.NOT_COMPARED or slowdown is None:
             return "Passed; there was nothing that it could be compared with."
+        if self.answer is Answer.UNCLEAR:
+            return (
+                f"Passed, but unclear: latency is {slowdown} of what it was, so a slow-down of "
+                f"{100 * (slowdown.high - 1):.0f} % cannot be excluded."
+            )
         return f"Passed: latency is {slowdown} of what it was."
 
     def to_json(self) -> dict[str, Any]:

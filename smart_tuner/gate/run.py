@@ -28,6 +28,7 @@ from smart_tuner.study.events import Note, PhaseStarted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from smart_tuner.gate.judge import Slowdown
     from smart_tuner.gate.outcome import GateOptions
     from smart_tuner.gate.store import Kept, Store
     from smart_tuner.model.workload import Workload
@@ -170,10 +171,12 @@ class _Job:
         )
         try:
             if broken := bench.broken_epsilon(out.side("what ships", entry.candidate)):
-                return replace(outcome, answer=Answer.INACCURATE, broken=broken)
+                broken = f"what ships is not accurate enough: {broken}"
+                return replace(outcome, answer=Answer.BROKEN, broken=broken)
             measured = self._measure(bench, out)
         except TrialError as error:
-            return replace(outcome, answer=Answer.INACCURATE, broken=str(error))
+            broken = f"what ships does not work here: {str(error).rstrip('.')}"
+            return replace(outcome, answer=Answer.BROKEN, broken=broken)
         return self._archived(self._judged(outcome, measured), measured)
 
     def _take_out(self, kept: Kept, workload: Workload | None, name: str) -> TakenOut:
@@ -194,12 +197,9 @@ class _Job:
         return comparing.measure(self.now, out, before, before_out)
 
     def _judged(self, outcome: GateOutcome, measured: Measured) -> GateOutcome:
-        slowdown = measured.comparison.slowdown
-        answer = Answer.PASSED
-        if slowdown is None or math.isinf(slowdown.high):
-            answer = Answer.NOT_COMPARED
-        elif slowdown.is_regression(self.options.tolerance):
-            answer = Answer.SLOWER
+        """Only what surely is not slower becomes what later runs are compared with."""
+        answer = self._answer(measured.comparison.slowdown)
+        is_safe = answer in (Answer.PASSED, Answer.NOT_COMPARED) and not self.options.candidate
         ratios = measured.over_default
         return replace(
             outcome,
@@ -207,9 +207,16 @@ class _Job:
             comparison=measured.comparison,
             candidate_ms=statistics.median(measured.candidate_ms),
             over_default=math.exp(-statistics.mean(ratios)) if ratios else None,
-            accepted=self.options.archive
-            and (self.options.accept or (answer.is_good and not self.options.candidate)),
+            accepted=self.options.archive and (self.options.accept or is_safe),
         )
+
+    def _answer(self, slowdown: Slowdown | None) -> Answer:
+        if slowdown is None or math.isinf(slowdown.high):
+            return Answer.NOT_COMPARED
+        if slowdown.is_regression(self.options.tolerance):
+            return Answer.SLOWER
+        is_settled = slowdown.is_settled(self.options.tolerance)
+        return Answer.PASSED if is_settled else Answer.UNCLEAR
 
     def _archived(self, outcome: GateOutcome, measured: Measured) -> GateOutcome:
         """Put the entry and this run into the store; a slower one is kept, but not accepted."""

@@ -133,9 +133,9 @@ class Store:
         return Kept(entry, folder, tuple(runs))
 
     def exact(self, name: str, key: str) -> Kept | None:
-        """The newest entry of a name with these very facts."""
+        """The entry of a name with these very facts: an accepted one if there is, the newest."""
         found = [kept for kept in self._of(name) if kept.entry.key == key]
-        return found[-1] if found else None
+        return max(found, key=lambda kept: (kept.accepted, kept.entry.created), default=None)
 
     def baseline(self, name: str, facts: Mapping[str, str]) -> Kept | None:
         """What a new engine is compared with: the last accepted entry of a name.

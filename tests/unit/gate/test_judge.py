@@ -1,0 +1,70 @@
+"""How often a slow-down is missed, and how often one is seen that is not there."""
+
+import math
+
+import numpy as np
+import pytest
+
+from smart_tuner.gate.judge import (
+    LEAST_RUNS,
+    ROUNDS,
+    TOLERANCE,
+    Slowdown,
+    against_runs,
+    between_artefacts,
+    over_default,
+)
+
+REPEATS = 400
+
+
+def share_of_alarms(slower: float, noise: float, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    rounds = math.log(slower) + noise * rng.standard_normal((REPEATS, ROUNDS))
+    return float(np.mean([between_artefacts(row).is_regression(TOLERANCE) for row in rounds]))
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.03, 0.10])
+def test_no_change_rarely_alarms(noise: float) -> None:
+    assert share_of_alarms(1.0, noise, seed=1) <= 0.05
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.03, 0.05])
+def test_ten_percent_are_rarely_missed(noise: float) -> None:
+    assert share_of_alarms(1.10, noise, seed=2) >= 0.95
+
+
+def test_a_small_slowdown_passes_however_sure_it_is() -> None:
+    assert not between_artefacts([0.02, 0.0201, 0.0199, 0.02]).is_regression(TOLERANCE)
+
+
+def test_an_interval_that_is_wide_settles_nothing() -> None:
+    wide = Slowdown(1.0, 0.9, 1.11, 8)
+    assert not wide.is_regression(TOLERANCE)
+    assert not wide.is_settled(TOLERANCE)
+
+
+def test_a_gain_that_shrank_is_seen_across_runs() -> None:
+    rng = np.random.default_rng(3)
+    before = [list(-0.4 + 0.01 * rng.standard_normal(8)) for _ in range(2)]
+    now = list(-0.4 + math.log(1.1) + 0.01 * rng.standard_normal(8))
+    assert over_default(before, now).is_regression(TOLERANCE)
+    assert not over_default(before, before[0]).is_regression(TOLERANCE)
+
+
+def test_runs_that_differ_widen_the_interval() -> None:
+    rounds = [[0.0] * 8, [0.05] * 8, [-0.05] * 8, [0.02] * 8]
+    assert len(rounds) == LEAST_RUNS
+    assert over_default(rounds, [0.06] * 8).low < 1
+
+
+def test_few_earlier_runs_judge_no_latency() -> None:
+    few = against_runs([1.0] * (LEAST_RUNS - 1), 2.0)
+    assert math.isinf(few.high)
+    assert not few.is_regression(TOLERANCE)
+    assert against_runs([1.0, 1.01, 0.99, 1.0], 1.1).is_regression(TOLERANCE)
+
+
+def test_identical_figures_make_no_interval_of_nonsense() -> None:
+    same = over_default([[0.1, 0.1]], [0.1, 0.1])
+    assert (same.value, same.low, same.high) == (1.0, 1.0, 1.0)
