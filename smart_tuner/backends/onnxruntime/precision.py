@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _SLOW_HALF = "the processor runs it through casts to float32, which is slow"
+_FEW_DIGITS = "it is as fast as fp16 with fewer digits, for values beyond 65504"
 _NO_INTEGERS = "the CUDA provider has no integer kernels for it, which is slow"
 _X86 = frozenset({"x86_64", "amd64", "i686"})
 _FULL_WEIGHTS, _SHORT_WEIGHTS = 127, 63
@@ -35,7 +36,7 @@ def precision_support(base: Mapping[str, str]) -> PrecisionSupport:
     bits then.
     """
     if base.get("provider") == "cuda":
-        values = {FP16: "", BF16: "", INT8: _NO_INTEGERS}
+        values = {FP16: "", BF16: _FEW_DIGITS, INT8: _NO_INTEGERS}
         return PrecisionSupport(values, _scheme(_FULL_WEIGHTS), "onnxruntime on CUDA")
     values = {INT8: "", DYNAMIC: "", FP16: _SLOW_HALF}
     scheme = _scheme(weight_limit(platform.machine(), instruction_sets()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.backends.tensorrt.sdk import TENSORRT, TENSORRT_RTX, load_sdk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from smart_tuner.backends.tensorrt.runner import TensorRtRunner
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from smart_tuner.engine.platform import Platform
     from smart_tuner.knobs.database import KnobDatabase
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.precision.support import PrecisionSupport
 
 
 class TensorRtBackend:
@@ -64,6 +65,16 @@ class TensorRtBackend:
         from smart_tuner.backends.tensorrt.knobs import knob_database
 
         return knob_database(self._find_sdk(), model)
+
+    def precisions(self, base: Mapping[str, str]) -> PrecisionSupport:
+        """Return the element types that regions may be lowered to on top of a base.
+
+        Raises:
+            EnvironmentNotFit: The SDK is missing or does not load.
+        """
+        from smart_tuner.backends.tensorrt.precision import precision_support
+
+        return precision_support(self._find_sdk(), base)
 
     def build(self, request: BuildRequest, workdir: Path) -> Engine:
         """Build one engine: ``engine.plan`` with ``engine.json`` and a timing cache beside it.

@@ -27,6 +27,7 @@ from smart_tuner.backends.tensorrt.pass_through import apply_pass_through, make_
 from smart_tuner.backends.tensorrt.plan import deserialize
 from smart_tuner.backends.tensorrt.platform import choose_target, find_gpu
 from smart_tuner.backends.tensorrt.plugins import load_plugins
+from smart_tuner.backends.tensorrt.precision import allow_integers
 from smart_tuner.backends.tensorrt.profiles import (
     add_profiles,
     fixed_profile,
@@ -126,6 +127,7 @@ def _prepare(sdk: Sdk, request: BuildRequest, workdir: Path) -> _Job:
     if clashing:
         with without_names(request.model, clashing, workdir) as copy:
             parsed = parse_model(sdk, builder, log, copy, weak_types=weak)
+    allow_integers(sdk, config, request, is_strongly_typed=parsed.is_strongly_typed)
     set_formats(sdk, parsed, settings)
     inputs = network_inputs(parsed.network)
     profiles = plan_profiles(inputs, settings, request.shapes) or fixed_profile(parsed.network)
