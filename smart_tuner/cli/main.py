@@ -23,6 +23,7 @@ COMMANDS = {
     "status": "Say how far a study is.",
     "report": "Write a study's report, one HTML file.",
     "explain": "Say in words what a study found.",
+    "dashboard": "Show studies in a browser, live.",
     "apply": "Build and measure one route.",
     "verify": "Measure a winner against the default again, here.",
     "ci": "Gate a pipeline: retune on change, fail on a slow-down.",

@@ -76,8 +76,12 @@ class StudyStatus:
     accuracy: str = ""
 
 
-def study_status(folder: StudyFolder) -> StudyStatus:
+def study_status(folder: StudyFolder, opened: optuna.Study | None = None) -> StudyStatus:
     """Read a study's status; nothing is changed.
+
+    Args:
+        folder: The study folder.
+        opened: The study in it, where it is open already.
 
     Raises:
         UserInputError: There is no study, or it is damaged.
@@ -85,7 +89,7 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     document = folder.read_settings()
     settings: dict[str, Any] = document.get("settings", {})
     model = str(settings.get("model", ""))
-    study = _opened(folder)
+    study = opened or _opened(folder)
     attributes = study.user_attrs if study else {}
     records = finished_trials(study) if study else ()
     baseline_ms: float | None = attributes.get(BASELINE_MS)

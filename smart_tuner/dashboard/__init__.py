@@ -1,0 +1,1 @@
+"""Studies in optuna-dashboard: live, read-only, and with violators shown as such."""
