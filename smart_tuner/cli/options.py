@@ -30,6 +30,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "min_gain": "GAIN",
         "max_regression": "SHARE",
         "sampler": "NAME",
+        "prior": "FILE",
         "first": "ROUTE",
         "reuse": "FOLDER",
     },
@@ -75,6 +76,11 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "min_shapes": "NAME:SIZES",
         "opt_shapes": "NAME:SIZES",
         "max_shapes": "NAME:SIZES",
+    },
+    "Workers": {
+        "workers": "N",
+        "devices": "LIST",
+        "storage": "URL",
     },
     "Backend and knobs": {
         "backend": "NAME",

@@ -15,13 +15,12 @@ from smart_tuner.report.markdown import code, plain, table
 from smart_tuner.report.setting import setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
 from smart_tuner.storages.history import finished_trials, outcome_key
-from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.kept import open_kept_study
 from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.search import BASELINE_MS
 from smart_tuner.study.settings import command_line
-from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import LimitUse
@@ -72,7 +71,7 @@ def write_report(root: Path) -> None:
     """
     folder = StudyFolder(root)
     result = read_result(folder.result_file)
-    study = open_study(folder.journal, STUDY_NAME, None, create=False)
+    study = open_kept_study(folder)
     ships = result.verdict is Verdict.WINNER
     manifest = read_manifest(folder.winner) if ships else {}
     material = Material(

@@ -12,9 +12,9 @@ from optuna.trial import TrialState
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.report.status import is_running
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.storages.journal import open_study
 from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
+from smart_tuner.study.kept import kept_study
+from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.noise import baseline_noise
 from smart_tuner.study.result import TuneResult, Verdict, read_result
 from smart_tuner.study.runs import FreshRun, device_figures, read_runs
@@ -172,9 +172,7 @@ def _result(folder: StudyFolder) -> TuneResult | None:
 
 
 def _opened(folder: StudyFolder) -> optuna.Study | None:
-    if not folder.journal.is_file() or not folder.journal.stat().st_size:
-        return None
-    return open_study(folder.journal, STUDY_NAME, None, create=False)
+    return kept_study(folder)
 
 
 def _json(path: Path) -> Document:

@@ -15,8 +15,8 @@ from smart_tuner.report.known import Known, best_words, sparkline
 from smart_tuner.report.now import InFlight, in_flight, phase_of, seconds_since_last
 from smart_tuner.report.words import budget_phrase, clock, counted, percent
 from smart_tuner.storages.history import best_feasible, finished_trials, kept_losses, outcome_key
-from smart_tuner.storages.journal import open_study
-from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
+from smart_tuner.study.kept import kept_study
+from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.result import read_result
 from smart_tuner.study.settings import command_line
 from smart_tuner.validate.pairs import deciding
@@ -122,11 +122,7 @@ def study_status(folder: StudyFolder, opened: optuna.Study | None = None) -> Stu
 
 
 def _opened(folder: StudyFolder) -> optuna.Study | None:
-    try:
-        is_empty = folder.journal.stat().st_size == 0
-    except OSError:
-        is_empty = True
-    return None if is_empty else open_study(folder.journal, STUDY_NAME, None, create=False)
+    return kept_study(folder)
 
 
 def is_running(folder: StudyFolder) -> bool:

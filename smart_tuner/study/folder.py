@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LOCK = ".lock"
 BEGUN = frozenset(
-    {LOCK, "references", "engines", "precision", "platform.json", "study.toml.partial"}
+    {LOCK, "references", "engines", "precision", "platform.json", "study.toml.partial", "used.prior.toml"}
 )
 """What a start that was killed may leave before there is a ``study.toml``."""
 
@@ -84,6 +84,11 @@ class StudyFolder:
     def finalists(self) -> Path:
         """Fresh builds, for as long as finalists are confirmed."""
         return self.engines / "finalists"
+
+    @property
+    def workers(self) -> Path:
+        """What workers build and say beside the leading session."""
+        return self.root / "workers"
 
     @property
     def winner(self) -> Path:
@@ -180,9 +185,14 @@ class StudyFolder:
             shutil.rmtree(place, ignore_errors=True)
 
     def remove_leftovers(self) -> None:
-        """Delete files that a killed process was in the middle of writing."""
+        """Delete files that a killed session was in the middle of writing.
+
+        Not those of trials and of other workers, who may be at work: a lost trial's own are
+        deleted when it is closed.
+        """
         for path in tuple(self.root.rglob("*.partial")):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            if path.relative_to(self.root).parts[0] not in ("trials", "workers"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def remove_engines(self) -> None:
         """Delete the builds of earlier sessions: each session makes its own."""

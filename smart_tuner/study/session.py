@@ -18,7 +18,15 @@ from smart_tuner.model.public import PREFIX
 from smart_tuner.study.admission import AUTO_FACTOR, baseline_notes, check_admission
 from smart_tuner.study.events import Note, PhaseStarted
 from smart_tuner.study.identity import platform_identity
+from smart_tuner.study.kept import NAME
 from smart_tuner.study.plan import AUTO, query_platform, requested_constraint
+from smart_tuner.study.prior import (
+    NETWORK,
+    begin_prior,
+    named_priors,
+    network_facts,
+    prior_notes,
+)
 from smart_tuner.study.resume import Continued, check_same, same_workload
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.references import MadeReferences
@@ -139,6 +147,12 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
         check_admission(baseline, constraint, plan.goal)
         write_json(folder.platform_file, dataclasses.asdict(platform))
         start = document or _start(plan, platform, material.seed, constraint)
+        if document is None:
+            prior, said = begin_prior(plan, platform, constraint, folder)
+            start |= prior
+        else:
+            said = prior_notes(document, plan.settings.prior)
+        notes += said
         decided = dict(evaluator.decided)
         kept = {DECIDED: decided, REFEREE: made.backend, "settings": _settings_to_keep(plan)}
         folder.write_settings({**start, **kept})
@@ -236,11 +250,20 @@ def _start(
         "created": now.isoformat(timespec="seconds"),
         "smart_tuner": __version__,
         "seed": seed,
+        **_name(plan),
         "identity": {**plan.identity, **platform_identity(platform)},
         "accuracy": constraint_to_json(constraint),
         "base": dict(plan.base),
+        NETWORK: network_facts(plan.model),
         "space": {name: list(choices) for name, choices in plan.space.choices.items()},
     }
+
+
+def _name(plan: Plan) -> dict[str, str]:
+    """The study's name in a database, which may hold others."""
+    if plan.settings.storage is None:
+        return {}
+    return {NAME: f"{plan.model.path.stem[:100]}-{secrets.token_hex(4)}"}
 
 
 def _settings_to_keep(plan: Plan) -> dict[str, Any]:
@@ -253,6 +276,7 @@ def _settings_to_keep(plan: Plan) -> dict[str, Any]:
     if not kept["model"].startswith(PREFIX):
         kept["model"] = str(plan.model.path)
     kept["plugin"] = [str(Path(name).expanduser().absolute()) for name in settings.plugin]
+    kept["prior"] = named_priors(settings.prior)
     for name in ("base", "workload"):
         if kept[name] is not None:
             kept[name] = str(getattr(settings, name).absolute())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -18,6 +17,7 @@ from pydantic import (
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.study.units import format_duration, parse_duration, parse_size
+from smart_tuner.study.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,12 +45,12 @@ several values. A backend refuses those that it does not know."""
 _DURATIONS = frozenset({"budget", "trial_timeout", "max_build_time"})
 _LISTS = (
     *("metric", "epsilon", "shapes", "inputs", "outputs", "held_out", "input_range"),
-    *("only", "freeze", "ask", "values", "first", "reuse", "regions", "precisions"),
+    *("only", "freeze", "ask", "values", "first", "reuse", "prior", "regions", "precisions"),
     *("plugin", "state", "min_shapes", "opt_shapes", "max_shapes"),
 )
 
 
-class StudySettings(BaseModel):
+class StudySettings(WorkerSettings):
     """Everything that a user may decide about a study.
 
     A field's description is the help of its flag; ``min_gain`` is ``--min-gain`` on the command
@@ -83,6 +83,9 @@ class StudySettings(BaseModel):
     )
     reuse: tuple[Path, ...] = Field(
         (), description="Study of the same thing whose measured routes count here as well."
+    )
+    prior: Texts = Field(
+        (), description="Begin from a prior file, past studies, or auto: the nearest in ./studies."
     )
     seed: int | None = Field(
         None, ge=0, lt=1 << 63, description="Seed of everything random; drawn if missing."

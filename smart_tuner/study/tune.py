@@ -2,58 +2,56 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import errno
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from smart_tuner.errors import EnvironmentNotFit, TrialError, UserInputError
+from smart_tuner.devices.shares import settled
+from smart_tuner.errors import StudyMismatch, TrialError, UserInputError
 from smart_tuner.measure.goal import Goal
 from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.storages.journal import open_study, prepare_journal
+from smart_tuner.storages.journal import prepare_journal
+from smart_tuner.storages.leases import new_worker_name
 from smart_tuner.study.bare import bare_gain
 from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
 from smart_tuner.study.confirm import confirm, short_of_confirming
+from smart_tuner.study.crew import Crew
 from smart_tuner.study.events import Note, PhaseStarted, silent
 from smart_tuner.study.first import queue_first
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
+from smart_tuner.study.kept import open_kept_study, storage_of_settings
 from smart_tuner.study.names import SPENT, STUDY_NAME
 from smart_tuner.study.noise import note_baseline_noise
 from smart_tuner.study.plan import make_plan
+from smart_tuner.study.prior import check_prior, study_beliefs
 from smart_tuner.study.result import Verdict, read_result, write_result
 from smart_tuner.study.reuse import measured_trials
 from smart_tuner.study.runs import keep_runs
-from smart_tuner.study.search import Search, frozen_baseline_ms
+from smart_tuner.study.sensitivity import queue_sensitivity
 from smart_tuner.study.session import open_session
 from smart_tuner.study.settings import StudySettings, make_settings
 from smart_tuner.study.timing_cache import sharing_note
+from smart_tuner.study.together import make_search, search_together
 from smart_tuner.study.verdict import Evidence, decide
 from smart_tuner.study.winner import read_manifest, ship
+from smart_tuner.study.writable import writable
 from smart_tuner.trial.verdict import describe_error, describe_losses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from smart_tuner.devices.shares import Place
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.confirm import Confirmed
     from smart_tuner.study.events import Listener
     from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.search import Search
     from smart_tuner.study.session import Session
-    from smart_tuner.trial.trial import Trial
 
 __all__ = ["STUDY_NAME", "tune"]
-
-UNFIT = frozenset(
-    (
-        *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE),
-        *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EMFILE, errno.ENFILE),
-    )
-)
-"""What a machine that is not fit says when a file is written."""
 
 
 def tune(
@@ -83,58 +81,62 @@ def tune(
     )
     budget = Budget(chosen.budget, chosen.trials)
     listener(PhaseStarted("prepare", "Reading the model and finding the knobs"))
-    plan = make_plan(chosen)
-    # Refuses an unknown sampler and a damaged study before anything is made.
-    make_sampler(chosen.sampler, plan.space.choices, plan.space.defaults, seed=0)
     folder = StudyFolder(chosen.folder)
-    if folder.exists:
-        folder.read_settings()
-    with _writable(folder), open_session(plan, folder, listener) as session:
-        return _run(session, budget, listener)
+    chosen = _kept_where_it_was(chosen, folder)
+    here, *others = chosen.places
+    with settled(here):
+        plan = make_plan(chosen)
+        # Refuses an unknown sampler before anything is made.
+        make_sampler(chosen.sampler, plan.space.choices, plan.space.defaults, seed=0)
+        check_prior(chosen.prior, chosen.sampler)
+        with (
+            writable(folder, chosen.storage),
+            open_session(plan, folder, listener) as session,
+        ):
+            return _run(session, budget, listener, others)
 
 
-@contextlib.contextmanager
-def _writable(folder: StudyFolder) -> Iterator[None]:
-    """Turn a full disk or lost rights, wherever they are met, into one line."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in UNFIT:
-            raise
-        place = error.filename or folder.root
+def _kept_where_it_was(chosen: StudySettings, folder: StudyFolder) -> StudySettings:
+    """Go on with the storage that a study began with; a database may have moved.
+
+    Raises:
+        StudyMismatch: The study began in its folder.
+    """
+    if not folder.exists:
+        return chosen
+    begun = storage_of_settings(folder.read_settings())
+    if chosen.storage and not begun:
         msg = (
-            f"Cannot write to {place}: {error.strerror or error}; make room or fix its rights, "
-            "then run the same command again: nothing finished is lost."
+            f"The trials of {folder.root} are kept in the folder itself: leave out --storage, or "
+            "start a new study with --study OTHER_FOLDER."
         )
-        raise EnvironmentNotFit(msg) from error
+        raise StudyMismatch(msg)
+    return chosen.model_copy(update={"storage": chosen.storage or begun or None})
 
 
-def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
+def _run(
+    session: Session, budget: Budget, listener: Listener, others: Sequence[Place]
+) -> TuneResult:
     folder, settings = session.folder, session.plan.settings
     space = session.space
-    sampler = make_sampler(settings.sampler, space.choices, space.defaults, seed=session.seed)
+    sampler = make_sampler(
+        settings.sampler,
+        space.choices,
+        space.defaults,
+        seed=session.seed,
+        beliefs=study_beliefs(folder, space, session.plan.model),
+    )
     if folder.journal.exists():
         for note in prepare_journal(folder.journal):
             listener(Note(note))
-    study = open_study(folder.journal, STUDY_NAME, sampler, create=True)
+    study = open_kept_study(folder, sampler, create=True)
     budget.spent_before = float(study.user_attrs.get(SPENT, 0.0))
-    search = Search(
-        study=study,
-        folder=folder,
-        evaluator=session.evaluator,
-        choices=space.choices,
-        weights=session.weights,
-        baseline_ms=frozen_baseline_ms(study, session.baseline.median_ms, session.weights),
-        default=_default_trial(session),
-        missing=session.missing,
-        trial_seconds=settings.trial_timeout,
-        listener=listener,
-        rule=session.plan.goal.search_rule,
-    )
+    search = make_search(session, study, Crew(new_worker_name(), leads=True), listener)
     note_baseline_noise(study, session.baseline.trial, session.weights)
     search.recover()
     for line in queue_first(study, settings.first, space.choices):
         listener(Note(line))
+    queue_sensitivity(study, space, _build_seconds(session), budget.seconds)
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
     if settings.reuse:
@@ -145,13 +147,13 @@ def _run(session: Session, budget: Budget, listener: Listener) -> TuneResult:
         )
     text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
     listener(PhaseStarted("search", text, budget.spent))
-    search.run(budget)
+    search_together(search, budget, others)
     return _conclude(session, search, budget)
 
 
-def _default_trial(session: Session) -> Trial:
-    """The default route as the search tells it: the baseline itself, at no cost."""
-    return dataclasses.replace(session.baseline.trial, comparisons=(), seconds={"total": 0.0})
+def _build_seconds(session: Session) -> float:
+    engine = session.baseline.trial.engine
+    return engine.build_seconds if engine is not None else 0.0
 
 
 def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:

@@ -12,12 +12,11 @@ from smart_tuner.report.export.flags import trtexec_flags
 from smart_tuner.report.export.page import Export
 from smart_tuner.report.export.winner import TENSORRT, need_runtime, route_knobs
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.keys import LOSSES
 from smart_tuner.storages.tuning_cache_row import METRICS, CacheRow
 from smart_tuner.storages.tuning_cache_write import CacheRun, cache_lines, route_text
+from smart_tuner.study.kept import open_kept_study
 from smart_tuner.study.search import BASELINE_MS
-from smart_tuner.study.tune import STUDY_NAME
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.constraint import MEAN
 
@@ -175,7 +174,7 @@ def _metric(accuracy: Mapping[str, Any]) -> str:
 
 def _rows(winner: Winner, knobs: RouteKnobs) -> tuple[list[CacheRow], int]:
     """The baseline and every trial of route knobs alone; and how many others there were."""
-    study = open_study(winner.folder.journal, STUDY_NAME, None, create=False)
+    study = open_kept_study(winner.folder)
     baseline = {name: _default(winner, knobs, name) for name in _named(winner, knobs)}
     first = float(study.user_attrs[BASELINE_MS])
     losses = {

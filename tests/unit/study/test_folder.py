@@ -92,10 +92,12 @@ def test_a_folder_that_cannot_be_made_is_named() -> None:
         StudyFolder(Path("/proc/no/study")).create()
 
 
-def test_leftovers_of_killed_writers_are_removed_everywhere(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_session_are_removed_and_files_of_workers_left(
+    tmp_path: Path,
+) -> None:
     folder = StudyFolder(tmp_path)
     for path in (
-        folder.trial(3) / "result.json.partial",
+        folder.workers / "other" / "baseline" / "engine.partial",
         folder.references / "default" / "x.inputs.partial",
         folder.root / "winner.partial" / "engine.json",
         folder.root / "scratch.partial" / "deep.partial",
@@ -105,7 +107,8 @@ def test_leftovers_of_killed_writers_are_removed_everywhere(tmp_path: Path) -> N
         path.touch()
     folder.remove_leftovers()
     left = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {Path("trials/3/result.json")}
+    other = Path("workers/other/baseline/engine.partial")
+    assert left == {Path("trials/3/result.json"), other}
 
 
 def test_settings_are_read_back_without_what_toml_cannot_say(tmp_path: Path) -> None:
