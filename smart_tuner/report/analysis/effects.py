@@ -38,6 +38,10 @@ LEAST_TRIALS = 3
 NEGLIGIBLE = 0.01
 """An effect within one percent does not matter: no route ships for less, unless told to."""
 
+SURE = 3.0
+"""A value pays or costs if its effect is so many standard deviations from 0: hundreds of values
+are looked at, of which 95 % intervals would let one in twenty in by luck."""
+
 LEAST_NOISE = 1e-3
 """Standard deviation of ln(latency ratio) that noise is never taken to be below."""
 
@@ -213,8 +217,8 @@ def _effect(
 
 
 def _finding(mean: float, width: float) -> Finding:
-    """No effect: the interval holds 0 and nothing that would matter."""
-    if abs(mean) - width > 0 and abs(mean) >= TOLERANCE:
+    """What an estimate says; no effect where the interval holds nothing that would matter."""
+    if abs(mean) >= max(TOLERANCE, SURE * width / NORMAL_QUANTILE):
         return Finding.PAYS if mean < 0 else Finding.COSTS
     if abs(mean) + width <= NEGLIGIBLE:
         return Finding.NO_EFFECT

@@ -1,0 +1,368 @@
+"""What a study tells: effects, culprits, trade-offs, verdicts, for studies in every state."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from smart_tuner.report.analysis.culprits import culprits
+from smart_tuner.report.analysis.effects import Effects, Finding, effects_of
+from smart_tuner.report.analysis.failures import failures_of
+from smart_tuner.report.analysis.headline import headline_of
+from smart_tuner.report.analysis.history import History, history_of
+from smart_tuner.report.analysis.outlook import outlook_of
+from smart_tuner.report.analysis.phases import phases_of
+from smart_tuner.report.analysis.summary import StudySummary, summarize
+from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of, winners_of
+from smart_tuner.report.explain import explain
+from smart_tuner.report.reading import StudyView, read_study
+from smart_tuner.report.sentences import failures_words, outlook_words, sweep_words
+from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.storages.history import TrialRecord
+from smart_tuner.study.folder import StudyFolder
+from smart_tuner.trial.fields import to_json
+from smart_tuner.trial.trial import TrialOutcome
+from tests.studies_for_viewing import Kind, make_study, running
+
+if TYPE_CHECKING:
+    from tests.conftest import MakeOnce
+
+StudyOf = Callable[[Kind], StudyFolder]
+
+SPACE = {f"k{place}": ["0", "1", "2"] for place in range(12)}
+DOCUMENT = {
+    "seed": 1,
+    "settings": {"model": "m.onnx", "budget": 600.0, "min_gain": 1.01},
+    "identity": {"model": "abc"},
+    "space": SPACE,
+    "accuracy": {"metric": "linf", "epsilon": 0.01, "rtol": 1e-3, "atol": 1e-4},
+}
+
+
+def view_of(*records: TrialRecord, baseline_ms: float = 2.0) -> StudyView:
+    return StudyView(
+        Path("/a.study"), "finished", DOCUMENT, records=records, baseline_ms=baseline_ms
+    )
+
+
+def record(
+    number: int, route: dict[str, str], log_ratio: float | None, **more: object
+) -> TrialRecord:
+    value = None if log_ratio is None else 2.0 * math.exp(log_ratio)
+    made = TrialRecord(
+        number,
+        BuildRoute(tuple(sorted(route.items()))),
+        TrialOutcome.FEASIBLE,
+        value,
+        -6.0,
+        half_width=0.01,
+        seconds={"build": 1.0, "total": 2.0},
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def broken(number: int, route: dict[str, str]) -> TrialRecord:
+    return record(number, route, None, outcome=TrialOutcome.BUILD_FAILED, violation=None)
+
+
+def random_routes(count: int, seed: int) -> list[dict[str, str]]:
+    generator = np.random.default_rng(seed)
+    routes = []
+    for _ in range(count):
+        picked = generator.choice(12, size=4, replace=False)
+        routes.append({f"k{knob}": str(generator.integers(1, 3)) for knob in picked})
+    return routes
+
+
+def measured(truth: dict[str, float], count: int, noise: float, seed: int) -> list[TrialRecord]:
+    generator = np.random.default_rng(seed + 1000)
+    return [
+        record(
+            number,
+            route,
+            sum(truth.get(f"{knob}={value}", 0.0) for knob, value in route.items())
+            + noise * float(generator.standard_normal()),
+        )
+        for number, route in enumerate(random_routes(count, seed))
+    ]
+
+
+def effect(effects: Effects, name: str) -> tuple[float, float, Finding]:
+    value = next(item for item in effects.values if f"{item.knob}={item.value}" == name)
+    assert value.effect is not None
+    assert value.half_width is not None
+    return value.effect, value.half_width, value.finding
+
+
+TRUTH = {"k0=1": -0.15, "k1=2": -0.05, "k2=1": 0.12}
+
+
+def test_planted_effects_are_found_and_nothing_else() -> None:
+    effects = effects_of(view_of(*measured(TRUTH, 120, 0.004, 3)))
+    for name, true in TRUTH.items():
+        mean, width, finding = effect(effects, name)
+        assert abs(mean - true) < 0.01
+        assert width < 0.01
+        assert finding is (Finding.PAYS if true < 0 else Finding.COSTS)
+    sure = {*effects.of(Finding.PAYS), *effects.of(Finding.COSTS)}
+    assert {f"{value.knob}={value.value}" for value in sure} == TRUTH.keys()
+    assert len(effects.of(Finding.NO_EFFECT)) >= 18
+    assert [value.effect for value in effects.values] == sorted(
+        v.effect or 0 for v in effects.values
+    )
+
+
+def test_intervals_cover_what_is_true() -> None:
+    held = total = 0
+    for seed in range(30):
+        effects = effects_of(view_of(*measured(TRUTH, 60, 0.01, seed)))
+        for value in effects.values:
+            true = TRUTH.get(f"{value.knob}={value.value}", 0.0)
+            total += 1
+            held += abs((value.effect or 0.0) - true) <= (value.half_width or 0.0)
+    assert held / total > 0.93
+
+
+def test_where_nothing_matters_hardly_anything_is_said_to_pay() -> None:
+    said = [
+        value
+        for seed in range(20)
+        for value in effects_of(view_of(*measured({}, 40, 0.01, seed))).values
+        if value.finding in (Finding.PAYS, Finding.COSTS)
+    ]
+    assert len(said) <= 20 * 24 * 0.02
+
+
+def test_a_noisy_trial_weighs_less() -> None:
+    quiet = [record(n, {"k0": "1"}, -0.1, half_width=0.005) for n in range(4)]
+    noisy = [record(n, {"k0": "1"}, 0.5, half_width=0.2) for n in range(4, 6)]
+    rest = [record(n, {"k1": "1"}, 0.0, half_width=0.005) for n in range(6, 12)]
+    mean, _, _ = effect(effects_of(view_of(*quiet, *noisy, *rest)), "k0=1")
+    assert abs(mean + 0.1) < 0.03
+
+
+def test_nothing_is_estimated_from_too_few_trials() -> None:
+    effects = effects_of(view_of(record(0, {}, 0.0), record(1, {"k0": "1"}, -0.2)))
+    assert [value.effect for value in effects.values] == [None]
+    assert effects.untried == 23
+
+
+def company(route: dict[str, str]) -> list[tuple[str, str]]:
+    return [item for item in route.items() if item[0] != "k0"]
+
+
+@pytest.mark.parametrize("companions", [1, 3])
+def test_one_value_that_always_breaks_is_blamed(companions: int) -> None:
+    good = [
+        record(n, route, 0.0) for n, route in enumerate(random_routes(30, 5)) if "k0" not in route
+    ]
+    bad = [
+        broken(100 + n, {"k0": "1", **dict(list(company(route))[:companions])})
+        for n, route in enumerate(random_routes(12, 6))
+    ]
+    failures = failures_of(view_of(*good, *bad))
+    assert [(value.knob, value.value) for value in failures.blamed] == [("k0", "1")]
+    assert failures.pairs == ()
+    assert failures.failed == 12
+
+
+def test_a_pair_is_blamed_where_each_value_works_alone() -> None:
+    good = [record(n, {"k0": "1", f"k{2 + n}": "1"}, 0.0) for n in range(6)]
+    good += [record(10 + n, {"k1": "1", f"k{2 + n}": "1"}, 0.0) for n in range(6)]
+    bad = [broken(20 + n, {"k0": "1", "k1": "1", f"k{2 + n}": "1"}) for n in range(3)]
+    failures = failures_of(view_of(*good, *bad))
+    assert [(pair.first, pair.second) for pair in failures.pairs] == [(("k0", "1"), ("k1", "1"))]
+    assert failures.pairs[0].failed == 3
+    assert any("k0=1 together with k1=1" in line for line in failures_words(failures))
+
+
+def test_suspects_that_are_always_seen_together_share_the_blame() -> None:
+    flags = np.array([[True, True, False]] * 8 + [[False, False, True]] * 8)
+    found = culprits(flags, np.array([True] * 8 + [False] * 8))
+    assert found.single[0] == pytest.approx(found.single[1])
+    assert found.single[0] > 0.3
+    assert found.single[2] == 0
+
+
+def violator(number: int, log_ratio: float, violation: float) -> TrialRecord:
+    return record(
+        number, {"k0": "1"}, log_ratio, outcome=TrialOutcome.INFEASIBLE, violation=violation
+    )
+
+
+def test_a_violator_is_infeasible_everywhere() -> None:
+    view = view_of(record(0, {}, 0.0), record(1, {"k1": "1"}, -0.1), violator(2, -0.5, 1.0))
+    summary = summarize(view)
+    assert [point.feasible for point in summary.history.points] == [True, True, False]
+    assert [point.incumbent for point in summary.history.points][-1] == pytest.approx(
+        math.exp(0.1)
+    )
+    assert [point.feasible for point in summary.tradeoff.points] == [True, True, False]
+    assert summary.failures.failed == 1
+    assert "1.105x" in summary.headline.sentence
+    text = json.dumps(to_json(summary))
+    assert json.loads(text)["history"]["points"][2]["word"] == "over epsilon"
+
+
+def test_what_breaks_a_limit_is_eligible_at_no_epsilon() -> None:
+    over = violator(1, -0.5, -2.0)
+    tradeoff = tradeoff_of(view_of(record(0, {}, 0.0), replace(over, over_limits=("memory",))))
+    assert [point.feasible for point in tradeoff.points] == [True, False]
+    assert [step.eligible for step in sweep_of(tradeoff)] == [1]
+
+
+def test_the_sweep_lets_routes_in_one_by_one() -> None:
+    records = [
+        record(0, {}, 0.0, violation=-6.0),
+        record(1, {"k1": "1"}, -0.1, violation=-1.0),
+        record(2, {"k2": "1"}, -0.05, violation=-0.5),
+        violator(3, -0.5, 1.0),
+        violator(4, -0.9, 6.0),
+    ]
+    steps = sweep_of(tradeoff_of(view_of(*records)))
+    assert [step.eligible for step in steps] == [1, 2, 3, 4]
+    assert [step.number for step in winners_of(steps)] == [0, 1, 3]
+    assert "From 10 times this epsilon on, trial 3 would win with 1.649x." in sweep_words(steps)
+
+
+def test_the_pareto_set_is_never_beaten() -> None:
+    generator = np.random.default_rng(2)
+    records = [
+        record(
+            n,
+            {"k0": "1"},
+            float(generator.normal(0, 0.1)),
+            violation=float(generator.uniform(-6, 0)),
+        )
+        for n in range(60)
+    ]
+    points = tradeoff_of(view_of(*records)).points
+    for point in points:
+        beaten = any(other.gain > point.gain and other.ratio <= point.ratio for other in points)
+        assert point.on_front is not beaten
+
+
+def history(gains: Sequence[float]) -> History:
+    records = [record(n, {"k0": "1"}, -math.log(gain)) for n, gain in enumerate(gains)]
+    return history_of(view_of(*records))
+
+
+@pytest.mark.parametrize(
+    ("gains", "worth"),
+    [
+        ([1.0, 1.1, *[1.1] * 20], False),
+        ([1.0, *[1.0] * 9, 1.1, 1.2], True),
+        ([1.0, 1.2], True),
+    ],
+    ids=["flat", "rising", "too few"],
+)
+def test_going_on_is_worth_it_while_the_second_half_still_rises(
+    gains: list[float], worth: bool
+) -> None:
+    told = history(gains)
+    outlook = outlook_of(told, effects_of(view_of()))
+    assert outlook.worth_it is worth
+    assert ("not look worth it" in outlook_words(outlook)[0]) is not worth
+
+
+def test_the_time_adds_up() -> None:
+    view = replace(view_of(*measured({}, 10, 0.01, 1)), spent_seconds=30.0)
+    phases = phases_of(view)
+    assert sum(phase.seconds for phase in phases.phases) == pytest.approx(30.0)
+    assert sum(phase.share for phase in phases.phases) == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="session")
+def study_of(make_once: MakeOnce) -> StudyOf:
+    def get(kind: Kind) -> StudyFolder:
+        count = 40 if kind is Kind.BIG else None
+        folder = make_once(f"analysed-{kind.value}", lambda place: make_study(kind, place, count))
+        return StudyFolder(folder / f"{kind.value}.study")
+
+    return get
+
+
+SENTENCES = {
+    Kind.FINISHED: (
+        "faster than the default (95 % interval",
+        "within epsilon 0.001 (linf)",
+        "deploy",
+    ),
+    Kind.INTERRUPTED: ("was stopped", "unconfirmed", "run the same tune command again"),
+    Kind.ALL_FAILED: ("The default ships: all 7 routes that were tried failed",),
+    Kind.NO_GAIN: ("The default is best here and ships", "keep the default"),
+    Kind.ONE_TRIAL: ("Undecided, the default ships", "larger --budget"),
+}
+
+
+@pytest.mark.parametrize("kind", list(SENTENCES), ids=lambda kind: str(kind.value))
+def test_the_verdict_is_one_sentence_that_says_what_to_do(study_of: StudyOf, kind: Kind) -> None:
+    sentence = summarize(read_study(study_of(kind).root)).headline.sentence
+    for part in SENTENCES[kind]:
+        assert part in sentence
+    assert sentence.count(". ") == 0
+    assert sentence.endswith(".")
+
+
+def test_a_running_study_says_so(study_of: StudyOf) -> None:
+    folder = study_of(Kind.RUNNING)
+    with running(folder):
+        view = read_study(folder.root)
+    assert view.state == "running"
+    assert view.in_flight == 1
+    assert "is running" in headline_of(view, summarize(view).outlook).sentence
+
+
+def check(summary: StudySummary) -> None:
+    """Everything has words, and is strict JSON."""
+    json.dumps(to_json(summary), allow_nan=False)
+    told = explain(summary)
+    assert told.verdict
+    assert all(line for lines in told.subjects.values() for line in lines)
+
+
+@pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: str(kind.value))
+def test_every_kind_of_study_can_be_told(study_of: StudyOf, kind: Kind) -> None:
+    view = read_study(study_of(kind).root)
+    assert view.problems == ()
+    check(summarize(view))
+
+
+DAMAGE = {
+    "no journal": ("journal.log", None),
+    "broken journal": ("journal.log", "not a journal\n" * 3),
+    "broken verdict": ("result.json", "{"),
+    "no platform": ("platform.json", None),
+    "broken finalists": ("finalists.json", "[1]"),
+    "changed winner": ("winner/engine.json", "changed"),
+    "no trial folders": ("trials", None),
+}
+
+
+@pytest.mark.parametrize("name", list(DAMAGE))
+def test_a_broken_study_is_told_as_far_as_it_goes(
+    study_of: StudyOf, tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "broken.study"
+    shutil.copytree(study_of(Kind.FINISHED).root, root)
+    file, content = DAMAGE[name]
+    if content is not None:
+        (root / file).write_text(content)
+    elif (root / file).is_dir():
+        shutil.rmtree(root / file)
+    else:
+        (root / file).unlink()
+    view = read_study(root)
+    summary = summarize(view)
+    check(summary)
+    quiet = ("no trial folders", "no journal")
+    assert bool(view.problems) is (name not in quiet)
+    assert all(problem in summary.headline.cautions for problem in view.problems)
