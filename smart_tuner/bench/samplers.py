@@ -64,6 +64,8 @@ def make_contestant(
     if name in rival_names():
         return make_rival(name, choices, seed)
     defaults = {knob: values[0] for knob, values in choices.items()}
+    if beliefs is None:
+        return make_sampler(name, choices, defaults, seed)
     return make_sampler(name, choices, defaults, seed, beliefs)
 
 

@@ -46,6 +46,9 @@ def command(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the verdict only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+    no_prior: Annotated[
+        bool, typer.Option("--no-prior", help="Begin from nothing, whatever --config says.")
+    ] = False,
     no_report: Annotated[
         bool,
         typer.Option(
@@ -54,7 +57,7 @@ def command(
     ] = False,
 ) -> int:
     """Run a study and print its verdict."""
-    chosen = merged(config, settings)
+    chosen = merged(config, {**settings, "prior": ()} if no_prior else settings)
     return run_study(chosen, quiet=quiet, as_json=as_json, with_page=not no_report)
 
 

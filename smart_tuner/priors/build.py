@@ -69,6 +69,25 @@ def merge_priors(
     return Prior(created=today, notes=notes, studies=tuple(studies.values()), knobs=knobs)
 
 
+def only(prior: Prior, study: str) -> Prior:
+    """What one study of a prior says, with the notes of people.
+
+    Args:
+        prior: The prior.
+        study: Identifier.
+    """
+    knobs = {}
+    for name, knob in prior.knobs.items():
+        values = {
+            value: entry.model_copy(update={"evidence": {study: entry.evidence[study]}})
+            for value, entry in knob.values.items()
+            if study in entry.evidence
+        }
+        if values:
+            knobs[name] = knob.model_copy(update={"values": values})
+    return prior.model_copy(update={"studies": (prior.by_id[study],), "knobs": knobs})
+
+
 def _joined(one: KnobEntry, other: KnobEntry) -> KnobEntry:
     """Two entries of one knob with one default."""
     values = dict(one.values)

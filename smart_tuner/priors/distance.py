@@ -25,13 +25,16 @@ LEAST_WEIGHT = 0.05
 """Below this, a study is not used at all."""
 
 HALF_LIFE_DAYS = 3 * 365
-NO_OVERLAP = 0.2
+NO_OVERLAP = 0.4
 """Weight left of a network that shares no operator: the compiler is still the same."""
 
 UNKNOWN_NETWORK = 0.5
 OTHER_DEVICE, SAME_MAKER, UNKNOWN_DEVICE = 0.4, 0.7, 0.6
 SAME_LINE, OTHER_VERSION, UNKNOWN_VERSION = 0.85, 0.6, 0.8
 OTHER_OBJECTIVE = 0.7
+LEAST_OF_SIZE = 0.7
+FOREIGN = 0.7
+FOLDED = frozenset(("Constant", "ConstantOfShape", "Identity", "Shape"))
 LOOSER = 0.5
 """Weight of violations that were seen under another metric or a tighter epsilon."""
 
@@ -95,8 +98,14 @@ def nearness(study: StudyEntry, target: Target) -> Nearness:
     return Nearness(study, round(weight, 3), tuple(reason for _, reason in factors))
 
 
+def computing(operators: Mapping[str, int]) -> dict[str, int]:
+    """A histogram without what every compiler folds away before it runs."""
+    return {name: count for name, count in operators.items() if name not in FOLDED}
+
+
 def operator_overlap(one: Mapping[str, int], other: Mapping[str, int]) -> float:
     """Share of nodes that two networks have in common, each histogram scaled to one."""
+    one, other = computing(one), computing(other)
     total, others = sum(one.values()), sum(other.values())
     if not (total and others):
         return 0.0
@@ -107,6 +116,8 @@ def _factors(study: StudyEntry, target: Target) -> Iterator[Factor]:
     if study.backend and target.backend and study.backend != target.backend:
         yield 0.0, f"made with {study.backend}, not {target.backend}"
         return
+    if study.source != "study":
+        yield FOREIGN, f"made by {study.source}, one figure a route"
     yield _device(study.device, target.device)
     yield _network(study.network, target.network)
     yield _version(study.tuner_version, target.tuner_version)
@@ -137,7 +148,7 @@ def _network(one: Network, other: Network) -> Factor:
     if one.size_bytes and other.size_bytes:
         tens = abs(math.log10(one.size_bytes / other.size_bytes))
         if tens >= 1:
-            weight *= max(0.5, 1 - 0.25 * tens)
+            weight *= max(LEAST_OF_SIZE, 1 - 0.15 * tens)
             text += f", {10**tens:.0f} times the size apart"
     return weight, text
 

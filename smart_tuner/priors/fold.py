@@ -57,6 +57,7 @@ class Fold:
         mean: Expected effect if it matters, ln(latency ratio).
         spread: Standard deviation of that.
         size: Expected size of the effect, whichever way.
+        gain: Expected size of the effect if it helps.
         failure: Probability that it breaks routes.
         violation: How likely it breaks epsilon; ``None`` if no study checked.
         tried: Routes of all studies that had it.
@@ -68,6 +69,7 @@ class Fold:
     mean: float
     spread: float
     size: float
+    gain: float
     failure: float
     violation: float | None
     tried: int
@@ -81,7 +83,7 @@ class Fold:
     @property
     def promise(self) -> float:
         """What a first try may gain: chance to help times size; the order to try values in."""
-        return self.active * self.faster * self.size * (1 - self.failure)
+        return self.active * self.faster * self.gain * (1 - self.failure)
 
     def belief(self) -> ValueBelief:
         """What the search begins with."""
@@ -173,11 +175,12 @@ def _fold(heard: Lines, weights: Weights, flip: float, chances: tuple[float, flo
     votes = sum(weight * line.active for weight, line in known)
     size = sum(w * line.active * abs(line.effect) for w, line in known) / max(votes, 1e-9)
     faster = _chance_to_help(known, flip)
+    gain, loss = _size(known, -1, size), _size(known, 1, size)
     mean, spread = 0.0, SLAB
     if votes > LEAST_VOTES and size > 0:
-        square = sum(w * line.active * (line.effect**2 + line.spread**2) for w, line in known)
-        square = square / votes + (SIZE_SPREAD * size) ** 2
-        mean = (1 - 2 * faster) * size
+        error = sum(w * line.active * line.spread**2 for w, line in known) / votes
+        square = (1 + SIZE_SPREAD**2) * (faster * gain**2 + (1 - faster) * loss**2) + error
+        mean = (1 - faster) * loss - faster * gain
         spread = math.sqrt(max(square - mean**2, 1e-6))
     return Fold(
         active=chances[0],
@@ -185,11 +188,28 @@ def _fold(heard: Lines, weights: Weights, flip: float, chances: tuple[float, flo
         mean=mean,
         spread=spread,
         size=size,
+        gain=gain,
         failure=chances[1],
         violation=_violation(known),
         tried=sum(line.tried for _, line in known),
         weight=sum(weight for weight, _ in known),
     )
+
+
+def _size(lines: list[tuple[float, Evidence]], sign: int, size: float) -> float:
+    """Expected size of an effect of one sign.
+
+    What slows one network down by half does not speed another one up by as much: of a sign that no
+    study has seen, no more than the usual size is expected.
+    """
+    seen = [
+        (weight * line.active, abs(line.effect))
+        for weight, line in lines
+        if line.effect * sign > 0
+    ]
+    total = WEIGHT_OF_NOTHING + sum(weight for weight, _ in seen)
+    usual = WEIGHT_OF_NOTHING * min(size, SLAB)
+    return (usual + sum(weight * effect for weight, effect in seen)) / total
 
 
 def _violation(lines: list[tuple[float, Evidence]]) -> float | None:

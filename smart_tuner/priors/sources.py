@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from smart_tuner import __version__
 from smart_tuner.errors import SmartTunerError, UserInputError
 from smart_tuner.knobs.text import clean_sentence, shown
 from smart_tuner.model.load import load_model
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 STUDY_NAME = "smart_tuner"
 BASELINE_MS = "baseline_ms"
+"""As the study's loop writes them, which lies above this package."""
+
 SETTINGS_FILE, JOURNAL_FILE, TRIALS_FILE = "study.toml", "journal.log", "trials.jsonl"
 MAX_TRIALS_BYTES = 256 << 20
 
@@ -147,7 +148,7 @@ def _entry(
     material = repr((created, identity, [sorted(trial.values.items()) for trial in trials]))
     facts = {
         "created": created,
-        "tool": str(document.get("smart_tuner", __version__)),
+        "tool": str(document.get("smart_tuner", "")),
         "backend": identity.get("backend", ""),
         "backend_version": identity.get("backend version", ""),
         "tuner_version": identity.get("tuner version", ""),

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 LOCK = ".lock"
 BEGUN = frozenset(
-    {LOCK, "references", "engines", "precision", "platform.json", "study.toml.partial", "used.prior.toml"}
+    {
+        LOCK,
+        "references",
+        "engines",
+        "precision",
+        "platform.json",
+        "study.toml.partial",
+        "used.prior.toml",
+    }
 )
 """What a start that was killed may leave before there is a ``study.toml``."""
 
@@ -89,6 +97,11 @@ class StudyFolder:
     def workers(self) -> Path:
         """What workers build and say beside the leading session."""
         return self.root / "workers"
+
+    @property
+    def artifacts(self) -> Path:
+        """Logs and engines as Optuna's artifacts, where trials are kept in a database."""
+        return self.root / "artifacts"
 
     @property
     def winner(self) -> Path:
