@@ -14,6 +14,7 @@ from smart_tuner.storages.ask import ask_within, fail_stale, route_of
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.keys import REASON
 from smart_tuner.storages.tell import tell_trial
+from smart_tuner.study.attach import attach_log
 from smart_tuner.study.crew import Crew
 from smart_tuner.study.events import Note, TrialsKept, TrialStarted
 from smart_tuner.study.names import BASELINE_MS, SPENT
@@ -61,6 +62,7 @@ class Search:
         rule: When a route is measured enough.
         crew: Who else works in the study.
         heard: Trials whose end the listener knows.
+        attaches: Logs are kept as artifacts too.
     """
 
     study: optuna.Study
@@ -76,6 +78,7 @@ class Search:
     rule: StopRule = field(default_factory=StopRule)
     crew: Crew = field(default_factory=Crew)
     heard: set[int] = field(default_factory=set)
+    attaches: bool = False
 
     def recover(self) -> None:
         """Bring the journal up to date after a kill.
@@ -247,6 +250,8 @@ class Search:
         return Trial(route, TrialOutcome.NOT_APPLIED, message=f"not offered here: {absent}")
 
     def _tell(self, trial: optuna.Trial, tried: Trial) -> None:
+        if self.attaches:
+            attach_log(self.study, trial, self.folder)
         tell_trial(
             self.study,
             trial,

@@ -55,6 +55,7 @@ def make_search(session: Session, study: optuna.Study, crew: Crew, listener: Lis
         listener=listener,
         rule=session.plan.goal.search_rule,
         crew=crew,
+        attaches=session.plan.settings.storage is not None,
     )
 
 

@@ -13,6 +13,7 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import prepare_journal
 from smart_tuner.storages.leases import new_worker_name
+from smart_tuner.study.attach import attach_winner
 from smart_tuner.study.bare import bare_gain
 from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
 from smart_tuner.study.confirm import confirm, short_of_confirming
@@ -206,6 +207,8 @@ def _publish(
     folder.result_file.unlink(missing_ok=True)
     if result.verdict is Verdict.WINNER and confirmed is not None:
         ship(session, confirmed.shipped, result)
+        if session.plan.settings.storage is not None:
+            attach_winner(search.study, folder)
     else:
         folder.remove_winner()
     keep_runs(folder)
