@@ -13,6 +13,7 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.model.new_folder import check_new_folder, new_folder
 from smart_tuner.report.export.loader import LIBRARIES, export_loader
 from smart_tuner.report.export.page import PAGE, page
+from smart_tuner.report.export.sums import SUMS, write_sums
 from smart_tuner.report.export.torch_tensorrt import export_torch_tensorrt
 from smart_tuner.report.export.triton import export_triton
 from smart_tuner.report.export.trtexec import export_trtexec
@@ -61,12 +62,13 @@ def command(
     with new_folder(place, "--out", replace=force) as making:
         export = _written(winner, making, form, library)
         (making / PAGE).write_text(page(winner, export), encoding="utf-8")
+        write_sums(making)
     if as_json:
         print_json(
             {
                 "form": form,
                 "folder": str(place),
-                "files": [*export.about, PAGE],
+                "files": [*export.about, PAGE, SUMS],
                 "without": export.without,
                 "notes": export.notes,
             }
@@ -97,7 +99,8 @@ def _check(form: str, library: str) -> None:
 
 def _print(export: Export, place: Path) -> None:
     print(f"{place}:")
-    for name, text in {**export.about, PAGE: "what this is, and what it needs"}.items():
+    more = {PAGE: "what this is, and what it needs", SUMS: "digests, for verify --manifest"}
+    for name, text in {**export.about, **more}.items():
         print(f"  {name}: {text}")
     for name, why in export.without.items():
         print(f"  not carried over: {name} ({why})")

@@ -19,13 +19,13 @@ from smart_tuner.study.events import Note
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import PAIRS, FreshBuilder
+from smart_tuner.study.manifest import MANIFEST
 from smart_tuner.study.plan import make_plan, query_platform
 from smart_tuner.study.result import read_gain
 from smart_tuner.study.session import DECIDED
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.statistics import Gain, gain_over_builds
 from smart_tuner.study.winner import (
-    MANIFEST,
     platform_changes,
     read_manifest,
     shipped_gain,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from smart_tuner.engine.build import LOADER_FILE, MODEL_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.route.parse import parse_route
+from smart_tuner.study.manifest import MANIFEST, SCHEMA_VERSION, parse_manifest
 from smart_tuner.study.result import GAINS, read_gain
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from smart_tuner.study.result import TuneResult
     from smart_tuner.study.session import Session
     from smart_tuner.study.statistics import Gain
-
-MANIFEST = "manifest.json"
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +126,16 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        files = {data["engine"]["file"]: "", **data["files"]}
+        data = parse_manifest(path.read_bytes(), str(path))
     except FileNotFoundError:
         msg = f"No winner in {folder.parent}: the study has none, or is not finished."
         raise UserInputError(msg) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{path} is damaged ({error}): run the same `tune` command again to ship anew."
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}): restore {folder}."
         raise UserInputError(msg) from None
-    for name, digest in files.items():
+    for name, digest in {data["engine"]["file"]: "", **data["files"]}.items():
         shipped = folder / name
-        if shipped.parent != folder or not shipped.is_file() or file_digest(shipped) != digest:
+        if shipped.is_symlink() or not shipped.is_file() or file_digest(shipped) != digest:
             msg = f"{shipped} is missing or was changed since it was measured: restore {folder}."
             raise UserInputError(msg)
     return data

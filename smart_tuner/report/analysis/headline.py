@@ -10,8 +10,8 @@ from smart_tuner.report.reading import RUNNING
 from smart_tuner.report.setting import limit_text
 from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
+from smart_tuner.study.manifest import MANIFEST
 from smart_tuner.study.result import Verdict
-from smart_tuner.study.winner import MANIFEST
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
 from smart_tuner.validate.pairs import over_pairs

@@ -11,7 +11,7 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.report.export.page import Export
 from smart_tuner.report.export.runners import runner_source
 from smart_tuner.report.export.winner import ONNXRUNTIME, RTX, TENSORRT, need_runtime
-from smart_tuner.study.winner import MANIFEST
+from smart_tuner.study.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from pathlib import Path

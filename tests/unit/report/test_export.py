@@ -127,7 +127,7 @@ class TestTrtexec:
         ended = call("export", "trtexec", "model.study", "--json")
         data = json.loads(ended.out)
         assert list(data["without"]) == ["cold_l2=on"]
-        assert data["files"][-1] == "README.md"
+        assert data["files"][-2:] == ["README.md", "SHA256SUMS"]
         script = Path("model.trtexec/trtexec.sh").read_text()
         words = shlex.split(script.splitlines()[-1])
         assert words == [
@@ -164,7 +164,7 @@ class TestTrtexec:
         )
         ended = call("export", "trtexec", "model.study", "--json")
         data = json.loads(ended.out)
-        assert data["files"] == ["trtexec.sh", "README.md"]
+        assert data["files"] == ["trtexec.sh", "README.md", "SHA256SUMS"]
         assert data["notes"] == ["tensorrt 8.6.0 has no build routes: flags say it all."]
         script = Path("model.trtexec/trtexec.sh").read_text()
         assert "--builderOptimizationLevel=4" in script
