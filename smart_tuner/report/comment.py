@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.effects import Finding
@@ -41,9 +42,12 @@ def _lines(view: StudyView, summary: StudySummary) -> Iterator[str]:
     yield ""
     yield "<details><summary>Do it again</summary>"
     yield ""
-    yield "```bash"
-    yield from summary.reproduction.commands
-    yield "```"
+    commands = summary.reproduction.commands
+    longest = max(map(len, re.findall("`+", " ".join(commands))), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}bash"
+    yield from commands
+    yield fence
     yield ""
     rows = ((plain(name), code(value)) for name, value in summary.reproduction.facts.items())
     yield from table(("what", "value"), rows)
