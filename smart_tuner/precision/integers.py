@@ -11,7 +11,6 @@ from onnx import helper
 from smart_tuner.precision.layers import is_anchor
 from smart_tuner.precision.support import FP8
 from smart_tuner.precision.view import key_of
-from smart_tuner.precision.weights import quantized_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,17 +112,18 @@ class Quantizer:
         if array is None or not is_known:
             return False
         axis = weight_axis(self.editor.view, node)
+        scales = self.pairs.weight_scales(weights, array, value, axis)
+        needs_bias = self.pairs.scheme.integer_bias and len(node.input) > 2 and bool(node.input[2])
+        bias = self.editor.array(node.input[2]) if needs_bias else None
+        if needs_bias and (bias is None or bias.size != scales.size):
+            return False
         inputs = {
             0: self.pairs.activation(source, value),
             1: self.pairs.weights(weights, array, value, axis),
         }
-        if self.pairs.scheme.integer_bias and len(node.input) > 2 and node.input[2]:
-            bias = self.editor.array(node.input[2])
-            if bias is None or bias.ndim != 1:
-                return False
-            _, scales = quantized_weights(array, axis, self.pairs.scheme.weight_limit)
+        if bias is not None:
             product = np.float64(self.pairs.scale(source, value).scale) * scales
-            inputs[2] = self.pairs.bias(node.input[2], bias, product)
+            inputs[2] = self.pairs.bias(node.input[2], bias.reshape(-1), product)
         if node.op_type in self.pairs.scheme.closed and value != FP8:
             self._close(node, inputs, value)
         else:

@@ -43,6 +43,7 @@ class Pairs:
     scheme: Scheme
     ranges: Ranges
     _scales: dict[tuple[str, str], Quantization] = field(default_factory=dict)
+    _weights: dict[tuple[str, str, int | None], tuple[Array, Array]] = field(default_factory=dict)
 
     def is_read_back(self, name: str, value: str) -> bool:
         """Whether a tensor's own name stands for what 8 bits gave."""
@@ -74,10 +75,7 @@ class Pairs:
         """Weights in 8 bits, read back, with one scale a channel."""
 
         def make() -> str:
-            if value == FP8:
-                stored, scales = float8_weights(array, axis)
-            else:
-                stored, scales = quantized_weights(array, axis, self.scheme.weight_limit)
+            stored, scales = self._stored(name, array, value, axis)
             zeros = np.zeros(scales.shape, stored.dtype)
             constants = [
                 self.editor.weight(name, "scale", scales),
@@ -94,6 +92,10 @@ class Pairs:
             return out
 
         return self.editor.form(name, f"{value} {axis}", make)
+
+    def weight_scales(self, name: str, array: Array, value: str, axis: int | None) -> Array:
+        """Scales of weights, shape (channels,) or ()."""
+        return self._stored(name, array, value, axis)[1]
 
     def bias(self, name: str, array: Array, scales: Array) -> str:
         """A bias in 32-bit integers, read back.
@@ -113,6 +115,18 @@ class Pairs:
         out = self.editor.new_name(name, "int32-read")
         self.editor.add("DequantizeLinear", inputs, [out], **({"axis": 0} if scales.ndim else {}))
         return out
+
+    def _stored(
+        self, name: str, array: Array, value: str, axis: int | None
+    ) -> tuple[Array, Array]:
+        key = (name, value, axis)
+        if key not in self._weights:
+            self._weights[key] = (
+                float8_weights(array, axis)
+                if value == FP8
+                else quantized_weights(array, axis, self.scheme.weight_limit)
+            )
+        return self._weights[key]
 
     def _pair(self, source: str, out: str, name: str, scale: Quantization) -> None:
         stored = self.editor.new_name(name, "stored")

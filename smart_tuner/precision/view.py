@@ -9,14 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import onnx
-from onnx import TensorProto, shape_inference
+from onnx import ModelProto, TensorProto, shape_inference
 
-from smart_tuner.model.graph import subgraphs, used_names, weight_names
+from smart_tuner.model.graph import (
+    first_unsorted,
+    scopes,
+    subgraphs,
+    used_names,
+    weight_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from onnx import ModelProto, NodeProto, ValueInfoProto
+    from onnx import NodeProto, ValueInfoProto
 
 FLOAT = int(TensorProto.FLOAT)
 
@@ -100,11 +106,22 @@ def view_of(model: ModelProto, *, infer: bool = True) -> GraphView:
         model=model,
         nodes=nodes,
         opset=opset_of(model),
-        tensors=_tensors(inferred(model) if infer else model),
+        tensors=_tensors(inferred(_sorted(model, nodes)) if infer else model),
         readers=readers,
         constants=constant_names(model, nodes),
         pinned=frozenset(pinned),
     )
+
+
+def _sorted(model: ModelProto, nodes: Sequence[NodeProto]) -> ModelProto:
+    """The model with its nodes in order, which inference asks for."""
+    if first_unsorted(next(scopes(model))) is None:
+        return model
+    made = ModelProto()
+    made.CopyFrom(model)
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
+    return made
 
 
 def in_order(model: ModelProto) -> list[NodeProto]:
