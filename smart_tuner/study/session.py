@@ -129,9 +129,7 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
     listener(PhaseStarted("prepare", f"Preparing {plan.model.path.name}"))
     platform = _platform(plan, folder)
     material = _new(plan, folder) if document is None else _kept(plan, platform, document, folder)
-    if plan.precision is not None:
-        listener(PhaseStarted("prepare", "Preparing lower precision of regions"))
-    plan = plan.with_lowered(material.workload, folder.precision)
+    plan = _with_lowered(plan, material.workload, folder, listener)
     notes = [*plan.notes, *material.notes]
     folder.remove_engines()
     listener(PhaseStarted("baseline", "Building and checking the baseline"))
@@ -175,6 +173,13 @@ def _opened(plan: Plan, folder: StudyFolder, listener: Listener) -> Iterator[Ses
         for note in session.notes:
             listener(Note(note))
         yield session
+
+
+def _with_lowered(plan: Plan, workload: Workload, folder: StudyFolder, listener: Listener) -> Plan:
+    """Prepare what routes that lower regions are rewritten from."""
+    if plan.precision is not None:
+        listener(PhaseStarted("prepare", "Preparing lower precision of regions"))
+    return plan.with_lowered(workload, folder.precision)
 
 
 def _new(plan: Plan, folder: StudyFolder) -> _Material:
