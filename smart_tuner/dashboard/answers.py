@@ -81,12 +81,20 @@ class Answers:
         return sum(len(answer.body) for answer in self._kept.values())
 
     def _asked(self, token: object, environ: WSGIEnvironment) -> Answer:
-        said: list[tuple[str, Headers]] = []
+        return Answer(token, *gathered(self.app, environ))
 
-        def start(status: str, headers: Headers, *rest: object) -> None:
-            del rest
-            said.append((status, headers))
 
-        body = b"".join(self.app(environ, start))  # type: ignore[arg-type]
-        status, headers = said[-1]
-        return Answer(token, status, headers, body)
+def gathered(app: WSGIApplication, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+    """Status, headers and whole body of what an application answers."""
+    said: list[tuple[str, Headers]] = []
+
+    def start(status: str, headers: Headers, *rest: object) -> None:
+        del rest
+        said.append((status, headers))
+
+    parts = app(environ, start)  # type: ignore[arg-type]
+    body = b"".join(parts)
+    if (close := getattr(parts, "close", None)) is not None:
+        close()
+    status, headers = said[-1]
+    return status, headers, body

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from smart_tuner.dashboard.answers import Answers
 from smart_tuner.dashboard.artifacts import FolderArtifacts
+from smart_tuner.dashboard.page import Marked
 from smart_tuner.dashboard.view import StudiesView
 from smart_tuner.errors import EnvironmentNotFit
 
@@ -125,7 +126,9 @@ def serving(root: Path, host: str, port: int | None) -> Iterator[WSGIServer]:
     view.get_all_studies()
     app = wsgi(view, artifact_store=FolderArtifacts(view.folder_of))
     hosts = LOCAL_NAMES | {host} if is_loopback(host) else frozenset[str]()
-    server = _bound(ReadOnly(Answers(app, view.token), frozenset(hosts)), host, port)
+    server = _bound(
+        ReadOnly(Answers(Marked(app, view.outcomes), view.token), frozenset(hosts)), host, port
+    )
     try:
         yield server
     finally:

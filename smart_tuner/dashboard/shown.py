@@ -133,8 +133,8 @@ class ShownStudy:
 
     @property
     def _study(self) -> optuna.Study | None:
-        """The study, once its journal holds one; opened anew if another one took its place."""
-        _, _, place = _stamp(self.folder.journal)
+        """The study, once anything was tried; opened anew if another one took its place."""
+        place = _stamp(self.folder.journal)[-1]
         if place != self._place:
             self._opened, self._trials, self._notes = None, {}, {}
         if self._opened is None:
@@ -147,7 +147,12 @@ class ShownStudy:
 
     @property
     def token(self) -> object:
-        """Changes whenever what is shown may; without opening anything."""
+        """Changes whenever what is shown may; without opening anything.
+
+        Of a study in a database nobody can tell that nothing has changed.
+        """
+        if not self.folder.journal.is_file():
+            return object()
         files = (self.folder.journal, self.folder.result_file, self.folder.root / "report.html")
         return (*map(_stamp, files), is_running(self.folder), self._plots.is_due)
 

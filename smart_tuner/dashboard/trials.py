@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from smart_tuner.report.words import SHOWN_WORDS, percent
 from smart_tuner.storages.history import FINISHED, kept_losses, outcome_key, record_of
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 CONSTRAINTS, CONSTRAINT_PREFIX = "constraints", "constraints:"
 """Where the released dashboard looks for constraints, and where Optuna 5 puts them."""
+
+OUTCOME = "outcome"
+TAKEN_OUT = (CONSTRAINT_PREFIX, "artifacts:")
+"""Attributes that are given in another way; artifacts of a database lie where it keeps them."""
 
 DIGITS = 4
 ENGINE_DIGITS = 12
@@ -38,7 +42,7 @@ def shown_trial(
         files: System attributes that list the trial's files.
     """
     kept = trial.system_attrs.items()
-    system = {key: value for key, value in kept if not key.startswith(CONSTRAINT_PREFIX)}
+    system = {key: value for key, value in kept if not key.startswith(TAKEN_OUT)}
     system |= files
     if trial.constraints:
         system[CONSTRAINTS] = list(trial.constraints.values())
@@ -67,7 +71,7 @@ def attributes_of(trial: FrozenTrial, baseline_ms: float | None) -> dict[str, An
     record = record_of(trial)
     key = outcome_key(record)
     return {
-        "outcome": SHOWN_WORDS.get(key, key),
+        OUTCOME: SHOWN_WORDS.get(key, key),
         **_figures(record, baseline_ms),
         **shown,
         **({"engine": record.fingerprint[:ENGINE_DIGITS]} if record.fingerprint else {}),
@@ -86,6 +90,19 @@ def _figures(record: TrialRecord, baseline_ms: float | None) -> dict[str, Any]:
     if "total" in record.seconds:
         figures["seconds"] = round(record.seconds["total"], 2)
     return figures
+
+
+def outcome_of(shown: FrozenTrial) -> str:
+    """How a trial that is not feasible ended, in words; empty for all others.
+
+    Args:
+        shown: The trial as ``shown_trial`` made it.
+    """
+    if all(value <= 0 for value in shown.constraints.values()):
+        return ""
+    if shown.state is TrialState.COMPLETE:
+        return "infeasible"
+    return str(shown.user_attrs.get(OUTCOME, ""))
 
 
 def epsilon_share(record: TrialRecord) -> float | None:

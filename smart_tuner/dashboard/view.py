@@ -13,7 +13,7 @@ from typing_extensions import override
 from smart_tuner.dashboard.found import study_folders, study_name
 from smart_tuner.dashboard.refusal import refuse
 from smart_tuner.dashboard.shown import TRIALS_A_STUDY, ShownStudy
-from smart_tuner.dashboard.trials import best_trial
+from smart_tuner.dashboard.trials import best_trial, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -57,6 +57,16 @@ class StudiesView(BaseStorage):
             KeyError: There is no such study.
         """
         return self._shown(study_id).token
+
+    def outcomes(self, study_id: int) -> dict[int, str]:
+        """Outcome in words by trial number, of finished trials that are not feasible.
+
+        Raises:
+            KeyError: There is no such study.
+        """
+        trials = self._shown(study_id).trials()
+        words = ((trial.number, outcome_of(trial)) for trial in trials)
+        return {number: word for number, word in words if word}
 
     def _found(self) -> list[ShownStudy]:
         with self._lock:
