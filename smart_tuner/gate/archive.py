@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from smart_tuner.study.result import TuneResult
     from smart_tuner.validate.constraint import AccuracyConstraint
 
-CANDIDATE, DEFAULT, REFERENCES = "candidate", "default", "references"
+CANDIDATE, DEFAULT, REFERENCES, STUDY = "candidate", "default", "references", "study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def prepare_entry(name: str, facts: Facts, finished: Finished, place: Path) -> E
         ships = finished.result.verdict is Verdict.WINNER
         candidate = _copy_winner(finished.folder.winner, place / CANDIDATE) if ships else default
         shutil.copytree(finished.folder.references, place / REFERENCES)
-        _copy_study(finished.folder, place / "study")
+        _copy_study(finished.folder, place / STUDY)
         files = files_read_again(plan.settings.backend, plan.model.path)
         sources = {str(path.relative_to(plan.model.path.parent)): path for path in files}
         digests = {relative: file_digest(path) for relative, path in sources.items()}

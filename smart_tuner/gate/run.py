@@ -101,7 +101,7 @@ def _job(
     last = found.before or found.exact
     work = place / "tuning"
     work.mkdir()
-    now = tuned(today, name, last.entry if last else None, work, listener)
+    now = tuned(today, name, last, work, listener)
     return _Job(options, today, found, now, is_new=True, place=place, listener=listener)
 
 

@@ -6,12 +6,13 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from smart_tuner.engine.build import BuildRequest, Engine
+from smart_tuner.engine.build import MODEL_FILE, BuildRequest, Engine
 from smart_tuner.errors import UserInputError
 from smart_tuner.gate.archive import REFERENCES, sources_digest
 from smart_tuner.gate.measure import Side
 from smart_tuner.gate.store import damaged
 from smart_tuner.model.files import file_digest
+from smart_tuner.precision.store import without_precision
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.validate.constraint import constraint_from_json
 
@@ -74,9 +75,15 @@ class TakenOut:
             artefact: The engine.
         """
         entry, place = self.entry, self.place
+        model = place / "sources" / entry.model_file if entry.model_file else place
+        settings = dict(artefact.route)
+        if f"{artefact.folder}/{MODEL_FILE}" in entry.files:
+            # The network was rewritten once: what shipped is built, and nothing rewritten again.
+            model = place / artefact.folder / MODEL_FILE
+            settings = without_precision(settings)
         request = BuildRequest(
-            model=place / "sources" / entry.model_file if entry.model_file else place,
-            route=BuildRoute(tuple((knob, value) for knob, value in artefact.route)),
+            model=model,
+            route=BuildRoute(tuple(settings.items())),
             base=entry.base,
             shapes=tuple(point.shapes for point in self.workload.points),
         )

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import optuna
 
-from smart_tuner.gate.archive import Finished, prepare_entry
+from smart_tuner.errors import UserInputError
+from smart_tuner.gate.archive import STUDY, Finished, prepare_entry
 from smart_tuner.gate.facts import collect_facts
 from smart_tuner.gate.store import Kept
 from smart_tuner.model.prepare import prepare_workload
+from smart_tuner.priors.sources import observe_study
 from smart_tuner.report.page import write_report
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.plan import make_plan, query_platform
+from smart_tuner.study.prior import DEFAULT_SAMPLER
 from smart_tuner.study.session import DECIDED
 from smart_tuner.study.tune import tune
 from smart_tuner.trial.arm import RemoteArm
@@ -66,13 +69,14 @@ def look(settings: StudySettings, place: Path) -> Today:
     return Today(plan, platform, workload, collect_facts(plan, platform, workload, place))
 
 
-def tuned(today: Today, name: str, last: Entry | None, place: Path, listener: Listener) -> Kept:
+def tuned(today: Today, name: str, last: Kept | None, place: Path, listener: Listener) -> Kept:
     """Run the study and lay its outcome out as an entry, in a folder of our own.
 
     Args:
         today: What is tuned.
         name: The entry's name.
-        last: The entry whose winner is tried first; ``None`` for none.
+        last: The entry whose winner is tried first, and whose study is the prior; ``None`` for
+            none.
         place: Gets the entry, and the study unless the settings name a folder for it.
         listener: Hears what happens.
 
@@ -81,9 +85,8 @@ def tuned(today: Today, name: str, last: Entry | None, place: Path, listener: Li
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     settings = today.plan.settings
-    first = (*settings.first, *([route_text(last)] if last and last.candidate.route else []))
     study = settings.study or place / "study"
-    settings = settings.model_copy(update={"first": first, "study": study})
+    settings = settings.model_copy(update={"study": study, **_begun_with(settings, last)})
     result = tune(settings, listener=listener)
     folder = StudyFolder(settings.folder)
     write_report(folder.root)
@@ -97,6 +100,27 @@ def tuned(today: Today, name: str, last: Entry | None, place: Path, listener: Li
     finished = Finished(today.plan, folder, result, default, constraint)
     entry = prepare_entry(name, today.facts, finished, place / "entry")
     return Kept(entry, place / "entry", ())
+
+
+def _begun_with(settings: StudySettings, last: Kept | None) -> dict[str, tuple[str, ...]]:
+    """What the last study gives to this one, on top of what the user asked for."""
+    if last is None:
+        return {}
+    given: dict[str, tuple[str, ...]] = {}
+    if last.entry.candidate.route:
+        given["first"] = (*settings.first, route_text(last.entry))
+    if settings.sampler == DEFAULT_SAMPLER and _teaches(last.folder / STUDY):
+        given["prior"] = (*settings.prior, str(last.folder / STUDY))
+    return given
+
+
+def _teaches(study: Path) -> bool:
+    """Whether an archived study can be a prior; one that measured nothing cannot."""
+    try:
+        observe_study(study)
+    except UserInputError:
+        return False
+    return True
 
 
 def route_text(entry: Entry) -> str:

@@ -70,6 +70,9 @@ def test_a_faster_model_passes_and_a_branch_changes_no_baseline(pipeline: Pipeli
     code, outcome = pipeline.ci_json("--candidate")
     assert (code, outcome["answer"], outcome["accepted"]) == (0, "passed", False)
     assert outcome["compared_with"] == first.name
+    begun = (pipeline.store / "entries" / outcome["entry"] / "study" / "study.toml").read_text()
+    assert 'first = [\n    "-speed=fast",\n]' in begun
+    assert "[prior]" in begun
     code, merged = pipeline.ci_json()
     assert (code, merged["accepted"], merged["compared_with"]) == (0, True, first.name)
     assert merged["tuned"] == ""
