@@ -37,7 +37,7 @@ def _from_tool() -> tuple[str, ...]:
         return ()
     command = [tool, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        ended = subprocess.run(
+        ended = subprocess.run(  # noqa: S603, a fixed command, no shell
             command, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

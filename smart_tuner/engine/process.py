@@ -260,7 +260,7 @@ def _spawn(
         **{CHANNEL_VARIABLE: ",".join(map(str, channel))},
     )
     with log.open("ab") as output:
-        return subprocess.Popen(
+        return subprocess.Popen(  # noqa: S603, our own module, no shell
             [python, *_path_flags(), "-m", module],
             stdin=subprocess.DEVNULL,
             stdout=output,

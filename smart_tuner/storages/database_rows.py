@@ -104,7 +104,7 @@ def _write_attributes(
     if not attributes:
         return
     statement = text(
-        f"INSERT INTO {table} (trial_id, key, value_json) "
+        f"INSERT INTO {table} (trial_id, key, value_json) "  # noqa: S608, a name of our own
         "SELECT :trial_id, * FROM unnest(CAST(:keys AS text[]), CAST(:texts AS text[])) "
         "ON CONFLICT (trial_id, key) DO UPDATE SET value_json = EXCLUDED.value_json"
     )

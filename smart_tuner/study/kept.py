@@ -49,7 +49,7 @@ def open_kept_study(
         msg = f"The trials of {folder.root} are kept in the folder itself: leave out --storage."
         raise UserInputError(msg)
     study = _database().open_database_study(url, name, sampler, create=create)
-    assert isinstance(study, optuna.Study)
+    assert isinstance(study, optuna.Study)  # noqa: S101, for the type checker
     return study
 
 

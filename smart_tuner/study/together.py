@@ -149,7 +149,7 @@ class LocalWorkers:
 def _start(folder: StudyFolder, place: Place, log: Path) -> subprocess.Popen[bytes]:
     folder.workers.mkdir(exist_ok=True)
     with settled(place), log.open("wb") as output:
-        return subprocess.Popen(
+        return subprocess.Popen(  # noqa: S603, our own module, no shell
             [sys.executable, "-m", "smart_tuner", "worker", str(folder.root)],
             env={**os.environ, CREW: str(os.getpid()), "COLUMNS": "200"},
             stdin=subprocess.DEVNULL,

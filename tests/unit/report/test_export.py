@@ -251,7 +251,7 @@ class TestTorchTensorRt:
         assert ended.code == 0
         names: dict[str, Any] = {}
         source = Path("model.torch-tensorrt/torch_tensorrt_settings.py").read_text()
-        exec(compile(source, "settings", "exec"), names)  # noqa: S102
+        exec(compile(source, "settings", "exec"), names)
         assert names["SETTINGS"] == {
             "require_full_compilation": True,
             "build_route": "-copy_ppg=off",
@@ -346,7 +346,7 @@ class TestLoader:
             monkeypatch.setitem(sys.modules, name, fake)
         names: dict[str, Any] = {}
         source = runner_source("cuda-python", "engine.plan", "tensorrt")
-        exec(compile(source, "run_winner", "exec"), names)  # noqa: S102
+        exec(compile(source, "run_winner", "exec"), names)
         winner = names["Winner"]()
         assert (winner.inputs, winner.outputs) == (["x"], ["y"])
         before = cuda.used_bytes
