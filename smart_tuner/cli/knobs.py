@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +17,12 @@ from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.groups import group_knobs
 from smart_tuner.knobs.read import write_database
 from smart_tuner.knobs.search import search_knobs
+from smart_tuner.model.load import load_model
+from smart_tuner.model.public import locate_model
+from smart_tuner.priors.relevance import unlikely
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from smart_tuner.knobs.knob import Knob
 
@@ -48,39 +52,51 @@ def command(
     """Print a list, or the database as JSON."""
     source = database_for(backend, model, database)
     found = search_knobs(source, words or [])
+    doubts = _doubts(found, model)
     if as_json:
         print(write_database(KnobDatabase(found, source.tuner_version)))
         return 0 if found else 1
     if not found:
         print(f"No knob holds {' '.join(words or [])!r}; tuner {source.tuner_version}.")
         return 1
-    _print_knobs(found, Console())
+    _print_knobs(found, Console(), doubts)
     idle = sum(bool(knob.idle) for knob in found)
     asked = sum(bool(knob.opt_in) for knob in found)
     about = f"{len(found)} of {len(source)} knobs, tuner {source.tuner_version}"
     about += f"; {idle} idle on this model" if model else ""
+    about += f"; {len(doubts)} more unlikely to act on it" if doubts else ""
     about += f"; {asked} off unless asked for" if asked else ""
     print(about)
     return 0
 
 
-def _print_knobs(knobs: Sequence[Knob], console: Console) -> None:
+def _doubts(knobs: Sequence[Knob], model: str | None) -> dict[str, str]:
+    """Knobs that the backend does not call idle, and that concern no operator of a network."""
+    if model is None:
+        return {}
+    spec = load_model(locate_model(Path(model)))
+    return unlikely((knob.name for knob in knobs if not knob.idle), spec.operators)
+
+
+def _print_knobs(knobs: Sequence[Knob], console: Console, doubts: Mapping[str, str]) -> None:
     """Group by group, two lines a knob; on a terminal the second one is wrapped."""
     width = max(20, console.width - len(INDENT)) if console.is_terminal else sys.maxsize
     for group in group_knobs(knobs):
         count = f"{len(group.knobs)} {'knob' if len(group.knobs) == 1 else 'knobs'}"
         console.print(Text(f"# {group.title}: {count}", style="cyan"), soft_wrap=True)
         for knob in group.knobs:
-            style = "dim" if knob.idle else ""
+            doubt = doubts.get(knob.name, "")
+            style = "dim" if knob.idle or doubt else ""
             values = " | ".join(knob.choices) + (" | ..." if knob.is_open else "")
             head = Text.assemble((knob.name, "bold"), f" = {values}", style=style)
             console.print(head, soft_wrap=True)
-            for line in textwrap.wrap(_about(knob), width, break_on_hyphens=False):
+            for line in textwrap.wrap(_about(knob, doubt), width, break_on_hyphens=False):
                 console.print(Text(f"{INDENT}{line}", style=style), soft_wrap=True)
 
 
-def _about(knob: Knob) -> str:
+def _about(knob: Knob, doubt: str) -> str:
     text = knob.help
+    text += f" [unlikely to act: {doubt}]" if doubt else ""
     text += f" [idle: {knob.idle}]" if knob.idle else ""
     text += f" [off unless asked for: {knob.opt_in}]" if knob.opt_in else ""
     return text

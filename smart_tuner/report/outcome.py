@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from smart_tuner.report.prior_found import prior_sentence
 from smart_tuner.report.words import counted, duration
+from smart_tuner.study.prior import prior_outcome
 from smart_tuner.study.result import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ def print_result(result: TuneResult, console: Console) -> None:
         console.print(gains)
     trials = counted(result.trials) or "none"
     console.print(Text(f"  trials: {trials}; {duration(result.spent_seconds)} spent"))
+    if rows := prior_outcome(result.study):
+        console.print(Text(f"  prior: {prior_sentence(rows)}"), soft_wrap=True)
     console.print(Text(f"  study: {result.study}"), soft_wrap=True)
     if won:
         console.print(Text(f"  to deploy: {result.study / 'winner'}"), soft_wrap=True)

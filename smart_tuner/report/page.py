@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.model.files import whole_file
 from smart_tuner.report.jsonl import trial_row
 from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.prior_found import prior_lines
 from smart_tuner.report.setting import setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
 from smart_tuner.storages.history import finished_trials, outcome_key
 from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.kept import open_kept_study
+from smart_tuner.study.prior import prior_outcome
 from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.search import BASELINE_MS
 from smart_tuner.study.settings import command_line
@@ -30,6 +32,7 @@ from smart_tuner.validate.pairs import over_pairs, pairs_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from smart_tuner.priors.found import SaidAndFound
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.result import TuneResult
     from smart_tuner.validate.pairs import LossOverPairs
@@ -51,6 +54,7 @@ class Material:
         limits: Its figures against further limits, likewise.
         records: Finished trials.
         baseline_ms: The study's frozen baseline latency.
+        prior: What its prior said and what was found; empty without one.
     """
 
     document: Mapping[str, Any]
@@ -60,6 +64,7 @@ class Material:
     records: tuple[TrialRecord, ...]
     baseline_ms: float
     limits: tuple[Mapping[str, Any], ...] = ()
+    prior: tuple[SaidAndFound, ...] = ()
 
 
 def write_report(root: Path) -> None:
@@ -81,6 +86,7 @@ def write_report(root: Path) -> None:
         losses=tuple(manifest.get("losses", ())),
         limits=tuple(manifest.get("limits", ())),
         records=finished_trials(study),
+        prior=prior_outcome(root),
         baseline_ms=float(study.user_attrs[BASELINE_MS]),
     )
     with whole_file(folder.report_file) as file:
@@ -104,6 +110,7 @@ def page(material: Material) -> Iterator[str]:
     yield from _setting(material)
     yield from _trials(material)
     yield from _failures(material.records)
+    yield from prior_lines(material.prior)
     yield from _notes(material.result)
     yield from _again(settings, material.result.study.name)
 

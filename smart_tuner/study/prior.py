@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.priors.distance import LEAST_WEIGHT, Nearness, Target
-from smart_tuner.priors.document import Network
+from smart_tuner.priors.document import Network, StudyEntry
 from smart_tuner.priors.files import prior_digest, read_prior, write_prior
 from smart_tuner.priors.found import said_and_found
 from smart_tuner.priors.gather import AUTO, AUTO_FOLDER, check_asked, gather
+from smart_tuner.priors.observed import ObservedStudy
 from smart_tuner.priors.relevance import relevance_version, unlikely
-from smart_tuner.priors.sources import network_of, observe_study
+from smart_tuner.priors.sources import BASELINE_MS, network_of, observation
 from smart_tuner.priors.use import Believed, believe, doubt, weigh
+from smart_tuner.storages.history import finished_trials
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.kept import open_kept_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -181,9 +184,20 @@ def prior_outcome(root: Path) -> tuple[SaidAndFound, ...]:
     Raises:
         UserInputError: There is no study, or its prior is damaged.
     """
-    document = StudyFolder(root).read_settings()
+    folder = StudyFolder(root)
+    document = folder.read_settings()
     found = believed(document, root, network_of(document).operators)
-    return () if found is None else said_and_found(found.folded.values, observe_study(root))
+    if found is None:
+        return ()
+    study = open_kept_study(folder, None)
+    baseline = float(study.user_attrs[BASELINE_MS])
+    records = finished_trials(study)
+    observed = ObservedStudy(
+        StudyEntry(id="this", name=root.name[:300]),
+        {name: tuple(choices) for name, choices in document["space"].items()},
+        tuple(observation(record, baseline) for record in records),
+    )
+    return said_and_found(found.folded.values, observed)
 
 
 def prior_notes(document: Mapping[str, Any], asked: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,122 @@
+"""A prior file is read strictly, whoever wrote it, and written so that people can read it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from smart_tuner.errors import UserInputError
+from smart_tuner.priors.document import Prior
+from smart_tuner.priors.files import (
+    MAX_BYTES,
+    prior_digest,
+    prior_schema,
+    prior_text,
+    read_prior,
+    write_prior,
+)
+from tests.unit.priors.planting import Special, prior, study
+
+ONE = prior(study("one", {"k1": -0.1, "k2": 0.05}, Special(broken=("k3",)), trials=40))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "one.prior.toml"
+    write_prior(path, ONE)
+    return path
+
+
+def edited(path: Path, before: str, after: str) -> Path:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, -1 if before == "knobs.k39" else 1))
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UserInputError) as caught:
+        read_prior(path)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert len(line) < 400
+    return line
+
+
+def test_what_is_written_is_read_back(file: Path, tmp_path: Path) -> None:
+    assert read_prior(file) == ONE
+    as_json = tmp_path / "one.json"
+    as_json.write_text(ONE.model_dump_json())
+    assert read_prior(as_json) == ONE
+    assert prior_digest(read_prior(as_json)) == prior_digest(ONE)
+
+
+def test_each_study_has_one_line_under_each_value() -> None:
+    lines = [line for line in prior_text(ONE).splitlines() if line.startswith("one = {tried")]
+    assert len(lines) == sum(len(knob.values) for knob in ONE.knobs.values())
+
+
+def test_people_may_edit_it(file: Path) -> None:
+    edited(file, 'default = "off"\nnotes = ""', 'default = "off"\nnotes = "we use [this]\\u0007"')
+    text = file.read_text().replace("failure = 0.", "failure=0.", 1)
+    file.write_text(text + "\n# a last remark\n")
+    assert any(knob.notes.startswith("we use") for knob in read_prior(file).knobs.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("schema_version = 1", "schema_version = 2", "newer smart_tuner"),
+        ('kind = "smart_tuner prior"', 'kind = "other"', "no prior file"),
+        ("trials = ", "trials = nan # ", "studies.0.trials"),
+        ("active = ", "active = nan, x = ", "knobs."),
+        ("active = ", "active = inf, x = ", "knobs."),
+        ("active = 0", "active = 7", "less than or equal to 1"),
+        ("measured = ", "measured = 9", "evidence.one"),
+        ("tried = ", "tried = -", "greater than or equal to 0"),
+        ("knobs.k39", "knobs.'../.. /etc'", "holds white space"),
+        ("knobs.k39", "knobs.'a=b'", "name holds '='"),
+        ("\none = {", "\ntwo = {", "study two, which is not listed"),
+        ('id = "one"', 'id = "../one"', "studies.0.id"),
+        ("notes = ", "surprise = 1\nnotes = ", "surprise"),
+        ("[[studies]]", "[[studies", "line"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(
+    file: Path, before: str, after: str, said: str
+) -> None:
+    assert said in refusal(edited(file, before, after))
+
+
+def test_hostile_files_are_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.prior.toml"
+    path.write_bytes(b"x" * (MAX_BYTES + 1))
+    assert "over 16 MiB" in refusal(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "not text" in refusal(path)
+    path.write_text("a = " + "[" * 100_000)
+    assert "bad.prior.toml" in refusal(path)
+    path.write_text("")
+    assert "no prior file" in refusal(path)
+    assert "no file" in refusal(tmp_path)
+    assert "Cannot read" in refusal(tmp_path / "nowhere")
+    assert "Cannot read" in refusal(Path("nul\0byte"))
+    os.mkfifo(tmp_path / "pipe")
+    assert "no file" in refusal(tmp_path / "pipe")
+    assert "no file" in refusal(Path("/dev/zero"))
+    many = {"id": "s", "name": "s"}
+    path = tmp_path / "many.json"
+    path.write_text(
+        json.dumps({"kind": "smart_tuner prior", "schema_version": 1, "studies": [many] * 1000})
+    )
+    assert "studies" in refusal(path)
+    path.write_text('{"kind": "smart_tuner prior", "studies": [], "knobs": NaN}')
+    assert "knobs" in refusal(path)
+
+
+def test_the_shipped_schema_is_that_of_the_reader() -> None:
+    schema = prior_schema()
+    dialect = schema.pop("$schema")
+    assert dialect.endswith("2020-12/schema")
+    assert schema == Prior.model_json_schema()
