@@ -109,6 +109,18 @@ def is_loopback(host: str) -> bool:
     return False
 
 
+def application(view: StudiesView, host: str) -> WSGIApplication:
+    """The dashboard over a view of studies.
+
+    Args:
+        view: The studies.
+        host: Where it will listen; on loopback, only requests for this machine are answered.
+    """
+    app = wsgi(view, artifact_store=FolderArtifacts(view.folder_of))
+    hosts = LOCAL_NAMES | {host} if is_loopback(host) else frozenset[str]()
+    return ReadOnly(Answers(Marked(app, view.outcomes), view.token), frozenset(hosts))
+
+
 @contextlib.contextmanager
 def serving(root: Path, host: str, port: int | None) -> Iterator[WSGIServer]:
     """A server that is bound, and closed afterwards; ``serve_forever`` makes it answer.
@@ -124,18 +136,14 @@ def serving(root: Path, host: str, port: int | None) -> Iterator[WSGIServer]:
     """
     view = StudiesView(root)
     view.get_all_studies()
-    app = wsgi(view, artifact_store=FolderArtifacts(view.folder_of))
-    hosts = LOCAL_NAMES | {host} if is_loopback(host) else frozenset[str]()
-    server = _bound(
-        ReadOnly(Answers(Marked(app, view.outcomes), view.token), frozenset(hosts)), host, port
-    )
+    server = _bound(application(view, host), host, port)
     try:
         yield server
     finally:
         server.server_close()
 
 
-def _bound(app: ReadOnly, host: str, port: int | None) -> WSGIServer:
+def _bound(app: WSGIApplication, host: str, port: int | None) -> WSGIServer:
     kind = _Server6 if ":" in host else _Server
     wanted = USUAL_PORT if port is None else port
     try:
@@ -151,7 +159,7 @@ def url_of(server: WSGIServer) -> str:
     """The address for a browser."""
     host, port = server.server_address[:2]
     name = str(host)
-    if name in {"0.0.0.0", "::"}:
+    if name in {"0.0.0.0", "::"}:  # noqa: S104, named for people, not bound to
         name = socket.gethostname()
     return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
 
