@@ -16,6 +16,7 @@ from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.kept import kept_study
 from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.noise import baseline_noise
+from smart_tuner.study.prior import PRIOR, prior_outcome
 from smart_tuner.study.result import TuneResult, Verdict, read_result
 from smart_tuner.study.runs import FreshRun, device_figures, read_runs
 from smart_tuner.study.winner import read_manifest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     import optuna
 
+    from smart_tuner.priors.found import SaidAndFound
     from smart_tuner.storages.history import TrialRecord
 
 T = TypeVar("T")
@@ -69,6 +71,7 @@ class StudyView:
         spent_seconds: Budget spent.
         runs: Fresh builds of finalists.
         conditions: What trials were measured under, by number, as far as they were.
+        prior: What the study's prior said of each value and what was found; empty without one.
         problems: What could not be read, one sentence each.
     """
 
@@ -86,6 +89,7 @@ class StudyView:
     spent_seconds: float = 0.0
     runs: tuple[FreshRun, ...] = ()
     conditions: Mapping[int, Conditions] = field(default_factory=dict)
+    prior: tuple[SaidAndFound, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
@@ -143,6 +147,8 @@ def read_study(root: Path) -> StudyView:
     manifest: Document = (
         (_tried(lambda: read_manifest(folder.winner), problems) or {}) if won else {}
     )
+    journal: dict[str, Any] = _journal(study, folder) if study else {}
+    began_with_prior = PRIOR in document and journal.get("baseline_ms") is not None
     return StudyView(
         root=root,
         state=RUNNING if running else FINISHED if result else STOPPED,
@@ -151,7 +157,8 @@ def read_study(root: Path) -> StudyView:
         result=result,
         manifest=manifest,
         runs=_tried(lambda: read_runs(folder), problems) or (),
-        **(_journal(study, folder) if study else {}),
+        **journal,
+        prior=(_tried(lambda: prior_outcome(root), problems) or ()) if began_with_prior else (),
         problems=tuple(problems),
     )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.history import History
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.analysis.phases import PhaseTimes
+    from smart_tuner.report.analysis.prior import PriorReview
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff
 
 NAMED = 5
@@ -190,6 +191,16 @@ def machine_words(machine: MachineState) -> tuple[str, ...]:
     for note, count in machine.disturbances[:3]:
         lines.append(f"In {count} of {machine.measured} measured trials: {note}")
     return tuple(lines)
+
+
+def prior_words(prior: PriorReview) -> str:
+    """What the prior was worth."""
+    if not prior.used:
+        return "No prior was used: what is known here comes from this study's own trials."
+    if not prior.rows:
+        return "The study began from a prior; too little was measured to hold against it."
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in prior.verdicts.items())
+    return f"The prior spoke of {_many(len(prior.rows), 'value')}: {counts}."
 
 
 def phases_words(phases: PhaseTimes) -> str:

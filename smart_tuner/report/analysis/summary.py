@@ -13,6 +13,7 @@ from smart_tuner.report.analysis.headline import headline_of
 from smart_tuner.report.analysis.history import history_of
 from smart_tuner.report.analysis.outlook import outlook_of
 from smart_tuner.report.analysis.phases import phases_of
+from smart_tuner.report.analysis.prior import prior_of
 from smart_tuner.report.analysis.reproduction import reproduction_of
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.history import History
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.analysis.phases import PhaseTimes
+    from smart_tuner.report.analysis.prior import PriorReview
     from smart_tuner.report.analysis.reproduction import Reproduction
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff
     from smart_tuner.report.reading import StudyView
@@ -44,6 +46,7 @@ class StudySummary:
     confirmation: Confirmation
     machine: MachineState
     phases: PhaseTimes
+    prior: PriorReview
     reproduction: Reproduction
 
 
@@ -62,5 +65,6 @@ def summarize(view: StudyView) -> StudySummary:
         confirmation=confirmation_of(view),
         machine=machine_of(view),
         phases=phases_of(view),
+        prior=prior_of(view),
         reproduction=reproduction_of(view),
     )

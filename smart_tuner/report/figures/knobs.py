@@ -6,13 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.effects import Finding
-from smart_tuner.report.figures.style import BAD, GOOD, QUIET, label, new_figure, shown
+from smart_tuner.report.figures.style import BAD, GOOD, PLAIN, QUIET, label, new_figure, shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from smart_tuner.priors.found import SaidAndFound
     from smart_tuner.report.analysis.effects import Effects, ValueEffect
     from smart_tuner.report.analysis.failures import FailureMap, ValueFailures
+    from smart_tuner.report.analysis.prior import PriorReview
 
 MOST = 30
 """Values that are drawn: those that do most; the rest is counted in words."""
@@ -90,6 +92,42 @@ def _effect_hover(value: ValueEffect) -> str:
         f"{shown(value.knob)}={shown(value.value)}: {value.finding.value}<br>"
         f"{gain:.3f}x, 95 % interval {low:.3f} to {high:.3f}, {value.measured} trials"
     )
+
+
+def drawn_rows(prior: PriorReview) -> tuple[SaidAndFound, ...]:
+    """The values that are drawn: those that were tried, what was promised most first."""
+    return tuple(row for row in prior.rows if row.found_effect is not None)[:MOST]
+
+
+def prior_figure(prior: PriorReview) -> go.Figure:
+    """Expected effect on speed in percent, as the prior had it and as it was found.
+
+    Expected means: the effect if the value matters, times the probability that it does.
+    """
+    drawn = drawn_rows(prior)[::-1]
+    figure = new_figure(x="faster by, % (left of 0: slower)", height=110 + ROW * len(drawn))
+    said = [row.said_effect * row.said_active for row in drawn]
+    found = [(row.found_effect or 0.0) * (row.found_active or 0.0) for row in drawn]
+    for name, symbol, effects in (
+        ("the prior said", "circle-open", said),
+        ("this study found", "circle", found),
+    ):
+        figure.add_scatter(
+            x=[_percent(effect) for effect in effects],
+            y=list(range(len(drawn))),
+            name=name,
+            mode="markers",
+            marker={"color": PLAIN, "symbol": symbol, "size": 9, "line_width": 2},
+            text=[f"{shown(row.knob)}={shown(row.value)}: {row.verdict}" for row in drawn],
+            hovertemplate=f"%{{text}}<br>{name} %{{x:.2f}} %<extra></extra>",
+        )
+    figure.update_yaxes(
+        tickvals=list(range(len(drawn))),
+        ticktext=[label(row.knob, row.value) for row in drawn],
+        range=[-0.7, len(drawn) - 0.3],
+    )
+    figure.add_vline(0, line_color=QUIET, line_width=1)
+    return figure
 
 
 def drawn_failures(failures: FailureMap) -> tuple[ValueFailures, ...]:

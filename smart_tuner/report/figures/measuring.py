@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 from smart_tuner.report.analysis.confirmation import PHASES
 from smart_tuner.report.figures.style import (
     AXIS,
+    FEW,
     GOOD,
     LINE,
     PLAIN,
@@ -16,6 +17,7 @@ from smart_tuner.report.figures.style import (
     new_figure,
     route_lines,
     shown,
+    time_unit,
 )
 from smart_tuner.report.words import duration
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.phases import PhaseTimes
 
 CROWDED = 20
-"""Builds beyond which their names are written smaller."""
+"""Builds beyond which their names and marks are smaller."""
 
 PHASE_COLOURS = {
     "finalist": PLAIN,
@@ -42,6 +44,8 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
     """Every pair of blocks of every fresh build, with the median of each build."""
     builds = [build for build in confirmation.builds if build.gain is not None]
     figure = new_figure(x="", y="gain over a fresh baseline", height=440)
+    crowded = len(builds) > CROWDED
+    size = 8 if crowded else 22
     for phase in dict.fromkeys(build.phase for build in builds):
         group = [build for build in builds if build.phase == phase]
         colour = PHASE_COLOURS.get(phase, PLAIN)
@@ -61,14 +65,16 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
             name=PHASES.get(phase, phase),
             legendgroup=phase,
             mode="markers",
-            marker={"color": colour, "symbol": "line-ew-open", "size": 22, "line_width": 3},
+            marker={"color": colour, "symbol": "line-ew-open", "size": size, "line_width": 3},
             text=[_build_hover(build) for build in group],
             hovertemplate="%{text}<extra></extra>",
         )
     order = [build.label for build in builds]
-    size = 9 if len(order) > CROWDED else 12
     figure.update_xaxes(
-        categoryorder="array", categoryarray=order, tickangle=-45, tickfont_size=size
+        categoryorder="array",
+        categoryarray=order,
+        tickangle=-45,
+        tickfont_size=9 if crowded else 12,
     )
     figure.add_hline(1.0, line_color=QUIET, line_width=1)
     figure.add_hline(confirmation.min_gain, line_dash="dash", line_color=LINE)
@@ -104,7 +110,8 @@ def machine_figure(machine: MachineState) -> go.Figure:
             row=row,
             col=1,
         )
-    figure.update_xaxes(**AXIS)
+    few = {"dtick": 1} if max(series[0].trials) < FEW else {}
+    figure.update_xaxes(**AXIS, **few)
     figure.update_yaxes(**AXIS)
     figure.update_annotations(font_size=12, xanchor="left", x=0)
     figure.update_xaxes(title_text="trial", row=len(series), col=1)
@@ -112,11 +119,12 @@ def machine_figure(machine: MachineState) -> go.Figure:
 
 
 def phases_figure(phases: PhaseTimes) -> go.Figure:
-    """Minutes by phase."""
+    """Time by phase."""
     shown_phases = phases.phases[::-1]
-    figure = new_figure(x="minutes", height=90 + 34 * len(shown_phases), legend=False)
+    unit, name = time_unit(max(phase.seconds for phase in shown_phases))
+    figure = new_figure(x=name, height=90 + 34 * len(shown_phases), legend=False)
     figure.add_bar(
-        x=[phase.seconds / 60 for phase in shown_phases],
+        x=[phase.seconds / unit for phase in shown_phases],
         y=[phase.name for phase in shown_phases],
         orientation="h",
         marker={"color": PLAIN, "opacity": 0.85},

@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 from smart_tuner.report.analysis.tradeoff import LARGEST_RATIO, winners_of
 from smart_tuner.report.figures.style import (
     AXIS,
+    FEW,
     GOOD,
     LINE,
     OUTCOMES,
@@ -18,6 +19,7 @@ from smart_tuner.report.figures.style import (
     new_figure,
     route_lines,
     shown,
+    time_unit,
 )
 from smart_tuner.report.words import percent
 
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff, TradeoffPoint
 
 FAILED_ROW = "failed"
-FEW = 10
-"""Trials below which each has a tick of its own."""
-
 MANY = 400
 """Points beyond which intervals of single trials are left out: they would hide the points."""
 
@@ -71,22 +70,25 @@ def history_figure(history: History) -> go.Figure:
 
 def _time_row(figure: go.Figure, history: History, *, row: int) -> None:
     """The time that trials took, and the budget."""
+    last = history.points[-1]
+    budget = history.budget_seconds if math.isfinite(history.budget_seconds) else 0.0
+    unit, name = time_unit(max(last.seconds, budget))
     figure.add_scatter(
         x=[point.number for point in history.points],
-        y=[point.seconds / 60 for point in history.points],
+        y=[point.seconds / unit for point in history.points],
         name="time in trials",
         mode="lines",
         line={"color": QUIET},
         fill="tozeroy",
         fillcolor="rgba(139,149,165,0.2)",
-        hovertemplate="%{y:.1f} min up to trial %{x}<extra></extra>",
+        hovertemplate=f"%{{y:.1f}} {name} up to trial %{{x}}<extra></extra>",
         showlegend=False,
         row=row,
         col=1,
     )
-    if math.isfinite(history.budget_seconds) and history.budget_seconds > 0:
+    if budget:
         figure.add_hline(
-            history.budget_seconds / 60,
+            budget / unit,
             line_dash="dash",
             line_color=LINE,
             annotation_text="budget, finalists included",
@@ -95,11 +97,11 @@ def _time_row(figure: go.Figure, history: History, *, row: int) -> None:
             row=row,
             col=1,
         )
-    last = history.points[-1].number
-    few = {"dtick": 1} if last < FEW else {}
-    figure.update_xaxes(**AXIS, **few, range=[-0.02 * last - 0.5, 1.02 * last + 0.5])
+    few = {"dtick": 1} if last.number < FEW else {}
+    bounds = [-0.02 * last.number - 0.5, 1.02 * last.number + 0.5]
+    figure.update_xaxes(**AXIS, **few, range=bounds)
     figure.update_yaxes(**AXIS)
-    figure.update_yaxes(title_text="minutes", rangemode="tozero", row=row, col=1)
+    figure.update_yaxes(title_text=name, rangemode="tozero", row=row, col=1)
     figure.update_xaxes(title_text="trial", row=row, col=1)
 
 

@@ -28,6 +28,12 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
 }
 """Colour and symbol by outcome in words: the symbol tells who cannot see the colour."""
 
+LONG = 180
+"""Spans beyond so many seconds are told in minutes, beyond so many minutes in hours."""
+
+FEW = 10
+"""Trials below which each has a tick of its own."""
+
 LABEL_ROOM = 30
 ROUTE_ROOM, ROUTE_LINE = 240, 80
 
@@ -67,6 +73,13 @@ AXIS: Mapping[str, Any] = {
     "zeroline": False,
     "automargin": True,
 }
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Seconds in the unit that suits a span, and its name."""
+    if seconds < LONG:
+        return 1.0, "seconds"
+    return (60.0, "minutes") if seconds < 60 * LONG else (3600.0, "hours")
 
 
 def shown(text: str) -> str:

@@ -18,6 +18,7 @@ from smart_tuner.report.html.sections import (
     failing,
     knobs,
     machine,
+    prior,
     search,
 )
 from smart_tuner.report.html.verdict import deploying, going_on, header
@@ -39,6 +40,7 @@ LINKS = {
     "effects": "Knobs",
     "failures": "Failures",
     "outlook": "More budget?",
+    "prior": "Prior",
     "machine": "Machine",
     "again": "Do it again",
 }
@@ -92,6 +94,7 @@ def _document(view: StudyView, summary: StudySummary) -> Iterator[str]:
     yield from knobs(summary)
     yield from failing(summary)
     yield from going_on(summary)
+    yield from prior(summary)
     yield from machine(summary)
     yield from again(summary)
     yield f"</main>\n<footer>smart-tuner {__version__}; study {text(view.root.name)}</footer>"

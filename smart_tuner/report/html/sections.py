@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.tradeoff import winners_of
 from smart_tuner.report.figures.knobs import (
     drawn_effects,
     drawn_failures,
+    drawn_rows,
     effects_figure,
     failures_figure,
+    prior_figure,
 )
 from smart_tuner.report.figures.measuring import (
     confirmation_figure,
@@ -36,6 +39,7 @@ from smart_tuner.report.sentences import (
     history_words,
     machine_words,
     phases_words,
+    prior_words,
     sweep_words,
     tradeoff_words,
 )
@@ -175,6 +179,35 @@ def failing(summary: StudySummary) -> Iterator[str]:
 def _messages(failures: FailureMap) -> str:
     rows = [(count, shortened(words, MESSAGE_ROOM)) for words, count in failures.messages[:ROWS]]
     return table(("routes", "message"), rows)
+
+
+def prior(summary: StudySummary) -> Iterator[str]:
+    """What the prior said against what was found."""
+    review = summary.prior
+    figure = prior_figure(review) if drawn_rows(review) else None
+    parts = [picture(Picture("prior", prior_words(review), figure))]
+    if review.weights:
+        weights = [(name, f"{weight:.2f}") for name, weight in review.weights.items()]
+        parts.append(folded("Earlier studies behind it", table(("study", "weight"), weights)))
+    if review.rows:
+        rows = [
+            (
+                code_cell(f"{row.knob}={row.value}"),
+                row.verdict,
+                f"{100 * row.said_active:.0f} %, {_faster(row.said_effect)}",
+                "-" if row.found_effect is None else _faster(row.found_effect),
+                row.tried,
+            )
+            for row in review.rows[:ROWS]
+        ]
+        head = ("value", "verdict", "said: matters, then by", "found", "trials")
+        parts.append(folded("Value by value", table(head, rows, numbers=1)))
+    yield from section("prior", "The prior against what was found", parts)
+
+
+def _faster(effect: float) -> str:
+    gain = 100 * math.expm1(-effect)
+    return f"{abs(gain):.1f} % {'faster' if gain >= 0 else 'slower'}"
 
 
 def machine(summary: StudySummary) -> Iterator[str]:

@@ -69,7 +69,7 @@ def test_the_report_is_one_file_that_fetches_nothing(study: Path, tmp_path: Path
     assert page.fetched == []
     assert page.sections == [
         *("deploy", "sure", "history", "accuracy", "effects", "failures", "outlook"),
-        *("machine", "again"),
+        *("prior", "machine", "again"),
     ]
 
 
