@@ -22,6 +22,7 @@ _NAME_KEYS = ("model name", "Model", "Hardware", "cpu model", "cpu")
 _RELEVANT_FLAG = re.compile(
     r"(sse|ssse|avx|amx|fma|f16c|vnni|neon|asimd|sve|sme|bf16|i8mm|fphp|rvv|v$)"
 )
+_NOTABLE_SHARE = 0.1
 _UNLIMITED_BYTES = 1 << 60  # cgroup v1 writes a huge number where there is no limit
 
 
@@ -100,16 +101,35 @@ class LoadMeter:
 
     def read(self) -> float:
         """Return the mean number of processors that others kept busy, 0 and up."""
-        elapsed = max(time.perf_counter() - self._started, 1e-3)
+        elapsed = self._elapsed()
         system = _system_busy_seconds() - self._system
-        used = {
-            pid: seconds - self._by_process.get(pid, 0.0)
-            for pid, seconds in _process_seconds().items()
-        }
+        used = self._used()
         own = _with_descendants(self._own_roots)
-        own_seconds = sum(seconds for pid, seconds in used.items() if pid[0] in own)
-        others = sum(seconds for pid, seconds in used.items() if pid[0] not in own)
+        own_seconds = sum(seconds for pid, seconds in used.items() if pid in own)
+        others = sum(seconds for pid, seconds in used.items() if pid not in own)
         return max(0.0, others, system - own_seconds) / elapsed
+
+    def busiest(self, count: int = 3) -> tuple[str, ...]:
+        """Name others that took a tenth of a processor or more, as ``name (process id)``.
+
+        Args:
+            count: How many at most; the busiest come first.
+        """
+        own, least = _with_descendants(self._own_roots), _NOTABLE_SHARE * self._elapsed()
+        used = self._used()
+        found = [pid for pid in used if pid not in own and used[pid] >= least]
+        found.sort(key=used.__getitem__, reverse=True)
+        return tuple(f"{_process_name(pid)} ({pid})" for pid in found[:count])
+
+    def _elapsed(self) -> float:
+        return max(time.perf_counter() - self._started, 1e-3)
+
+    def _used(self) -> dict[int, float]:
+        """Processor seconds since the beginning, by process id."""
+        return {
+            key[0]: seconds - self._by_process.get(key, 0.0)
+            for key, seconds in _process_seconds().items()
+        }
 
 
 def foreign_load(own_pids: Iterable[int], interval_seconds: float = 0.2) -> float:
@@ -193,6 +213,13 @@ def _process_seconds() -> dict[tuple[int, float], float]:
             key = (process.pid, process.info["create_time"])
             seconds[key] = float(times.user + times.system)
     return seconds
+
+
+def _process_name(pid: int) -> str:
+    try:
+        return str(psutil.Process(pid).name())
+    except psutil.Error:
+        return "process"
 
 
 def _with_descendants(roots: frozenset[int]) -> frozenset[int]:

@@ -156,7 +156,8 @@ def _load_notes(meter: LoadMeter) -> tuple[str, ...]:
     load = meter.read()
     if load < _NOTABLE_LOAD:
         return ()
-    return (f"Other processes kept {load:.1f} processors busy meanwhile.",)
+    names = ", ".join(meter.busiest()) or "none of them visible from here"
+    return (f"Other processes kept {load:.1f} processors busy meanwhile ({names}).",)
 
 
 def _with_notes(comparison: Comparison, notes: tuple[str, ...]) -> Comparison:

@@ -12,6 +12,7 @@ import pytest
 from onnx import helper
 
 from smart_tuner.backends.onnxruntime import OnnxRuntimeCudaBackend
+from smart_tuner.backends.onnxruntime.cuda_options import CUDA_OPTIONS, PROVIDER
 from smart_tuner.devices.gpu import read_gpu
 from smart_tuner.engine.build import BuildRequest
 from smart_tuner.errors import BuildError, RunError
@@ -140,7 +141,7 @@ def test_tf32_is_a_knob_that_epsilon_can_refuse(models: Path, tmp_path: Path) ->
 
 def test_a_trial_leaves_no_memory_on_the_device(models: Path, tmp_path: Path) -> None:
     before = read_gpu().memory_used_bytes
-    (trial,) = tried(models / "conv.onnx", tmp_path, {}, ("-cuda:prefer_nhwc=1",))
+    (trial,) = tried(models / "conv.onnx", tmp_path, EXACT, ("-cuda:prefer_nhwc=1",))
     assert trial.outcome in {TrialOutcome.FEASIBLE, TrialOutcome.INFEASIBLE}, trial.message
     after = read_gpu().memory_used_bytes
     assert before is not None
@@ -177,6 +178,21 @@ def test_without_a_visible_gpu_the_remedy_is_named(models: Path, tmp_path: Path)
         check=True,
     )
     assert "CUDA_VISIBLE_DEVICES" in done.stdout
+
+
+def test_what_knobs_call_default_is_the_providers_own(models: Path) -> None:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(models / "mlp.onnx"), providers=[PROVIDER])
+    own = session.get_provider_options()[PROVIDER]
+    plain = {"true": "1", "false": "0"}
+    differ = {
+        option.key: own[option.key]
+        for option in CUDA_OPTIONS
+        if option.key in own
+        and plain.get(own[option.key].lower(), own[option.key]) != option.default
+    }
+    assert differ == {}
 
 
 def test_the_platform_names_the_very_gpu(onnxruntime_cuda: OnnxRuntimeCudaBackend) -> None:

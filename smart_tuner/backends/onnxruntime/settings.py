@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.backends.onnxruntime.cuda_options import CUDA_OPTION_BY_NAME, PREFIX
 from smart_tuner.backends.onnxruntime.option import Acts, Kind
 from smart_tuner.backends.onnxruntime.options import LEVELS, MODES, OPTION_BY_NAME, ORDERS
 
@@ -108,6 +109,7 @@ def effects(settings: SessionSettings, *, graph_is_known: bool) -> dict[str, Any
     data = settings.to_json()
     if settings.provider == "cpu":
         del data["io"]
+    data["provider_options"] = tuple(_acting_on_provider(settings))
     if graph_is_known:
         del data["graph_optimization_level"], data["disabled_optimizers"]
     parallel = settings.execution_mode == "parallel"
@@ -122,6 +124,16 @@ def effects(settings: SessionSettings, *, graph_is_known: bool) -> dict[str, Any
         _acting(settings, parallel=parallel, graph_is_known=graph_is_known)
     )
     return data
+
+
+def _acting_on_provider(settings: SessionSettings) -> Iterator[tuple[str, str]]:
+    """The provider's options off their default; kernels are tuned only where they are used."""
+    given = dict(settings.provider_options)
+    for key, value in given.items():
+        option = CUDA_OPTION_BY_NAME.get(f"{PREFIX}{key}")
+        in_vain = key == "tunable_op_tuning_enable" and given.get("tunable_op_enable") != "1"
+        if not in_vain and (option is None or value != option.default):
+            yield key, value
 
 
 def _acting(

@@ -109,6 +109,8 @@ def test_foreign_load_counts_others_and_leaves_out_our_descendants() -> None:
         meter = LoadMeter([])
         psutil.cpu_percent(interval=0.3)
         assert meter.read() > own
+        assert f"({busy.pid})" in " ".join(meter.busiest(count=1000))
+        assert f"({busy.pid})" not in " ".join(LoadMeter([busy.pid]).busiest(count=1000))
     finally:
         busy.kill()
         busy.wait()

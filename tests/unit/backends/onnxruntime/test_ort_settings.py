@@ -103,6 +103,18 @@ def test_every_cuda_option_is_a_knob() -> None:
     assert all(knob.default in knob.values and knob.help for knob in knobs)
 
 
+def test_options_of_the_provider_that_change_nothing_do_not_count() -> None:
+    def effect(**options: str) -> object:
+        given = SessionSettings(provider="cuda", provider_options=tuple(options.items()))
+        return effects(given, graph_is_known=True)
+
+    assert effect(use_tf32="1", tunable_op_tuning_enable="1") == effect()
+    assert effect(use_tf32="0") != effect()
+    assert effect(tunable_op_enable="1", tunable_op_tuning_enable="1") != effect(
+        tunable_op_enable="1"
+    )
+
+
 def test_settings_of_an_earlier_version_are_read() -> None:
     kept = SessionSettings().to_json()
     del kept["io"]
