@@ -37,6 +37,7 @@ def _briefly(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
     monkeypatch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
     monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+    monkeypatch.setattr("smart_tuner.study.confirm.SUSTAINED_BLOCK_SECONDS", 0.02)
 
 
 @pytest.fixture
