@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
+from rich.text import Text
+
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.sentences import (
     effects_words,
@@ -45,7 +48,7 @@ def explain(summary: StudySummary) -> Explanation:
         summary.headline.cautions,
         {
             "How the search went": (history_words(summary.history),),
-            "What each knob does": effects_words(summary.effects),
+            "What each knob does": effects_words(summary.effects, summary.failures),
             "What breaks": failures_words(summary.failures),
             "Had epsilon been another": (sweep_words(summary.sweep),),
             "Is it worth going on?": outlook_words(summary.outlook),
@@ -71,14 +74,22 @@ def explanation_json(summary: StudySummary) -> dict[str, Any]:
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
     """Print an explanation for people."""
-    console.print(explanation.verdict, markup=False, highlight=False)
+    console.print(Text(explanation.verdict))
     for caution in explanation.cautions:
-        console.print(f"! {caution}", markup=False, highlight=False)
+        _print_item("!", caution, console)
     for subject, lines in explanation.subjects.items():
         console.print()
-        console.print(subject, style="bold", markup=False, highlight=False)
-        for line in lines[:MOST_LINES]:
-            console.print(f"  {line}", markup=False, highlight=False)
+        console.print(Text(subject, style="bold"))
+        shown = list(lines[:MOST_LINES])
         if len(lines) > MOST_LINES:
-            rest = f"  And {len(lines) - MOST_LINES} more, in `smart-tuner explain --json`."
-            console.print(rest, markup=False, highlight=False)
+            rest = len(lines) - MOST_LINES
+            shown.append(f"And {rest} more, in `smart-tuner explain --json`.")
+        for line in shown:
+            _print_item("-", line, console)
+
+
+def _print_item(mark: str, line: str, console: Console) -> None:
+    """One item of a list, what is wrapped indented like its beginning."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row(mark, Text(line))
+    console.print(grid)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.conditions import MachineState
     from smart_tuner.report.analysis.confirmation import Confirmation
     from smart_tuner.report.analysis.effects import Effects, ValueEffect
-    from smart_tuner.report.analysis.failures import FailureMap
+    from smart_tuner.report.analysis.failures import FailureMap, ValueFailures
     from smart_tuner.report.analysis.history import History
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.analysis.phases import PhaseTimes
     from smart_tuner.report.analysis.prior import PriorReview
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff
+
+SURELY = 0.95
 
 NAMED = 5
 """Values that a sentence names; the rest is counted."""
@@ -92,14 +94,14 @@ def sweep_words(steps: Sequence[SweepStep]) -> str:
     )
 
 
-def effects_words(effects: Effects) -> tuple[str, ...]:
+def effects_words(effects: Effects, failures: FailureMap) -> tuple[str, ...]:
     """Which values pay, which cost, which do nothing, and what is not known."""
     if not effects.measured:
         return ("No trial was measured, so no effect can be estimated.",)
     lines = []
     pays, costs = effects.of(Finding.PAYS), effects.of(Finding.COSTS)
     if pays:
-        lines.append(f"Pays: {_listed(pays)}.")
+        lines.append(f"Pays: {_listed(pays, failures.violators)}.")
     else:
         lines.append("No value is proven to make the engine faster.")
     if costs:
@@ -130,13 +132,7 @@ def failures_words(failures: FailureMap) -> tuple[str, ...]:
     if not failures.failed:
         return ("Every trial worked and stayed within epsilon: nothing is to blame.",)
     lines = [f"{failures.failed} of {_many(failures.trials, 'trial')} failed or were infeasible."]
-    for value in failures.blamed:
-        how = _most(value.counts)
-        risk = "surely" if value.risk > 0.95 else "probably"
-        lines.append(
-            f"{value.knob}={value.value} {risk} breaks routes: {value.failed} of {value.tried} "
-            f"with it failed, mostly {how}."
-        )
+    lines += [_blamed(value) for value in failures.blamed]
     for pair in failures.pairs:
         first, second = ("=".join(setting) for setting in (pair.first, pair.second))
         lines.append(
@@ -146,6 +142,18 @@ def failures_words(failures: FailureMap) -> tuple[str, ...]:
     if len(lines) == 1:
         lines.append("No value or pair stands out: too few failures to tell who is to blame.")
     return tuple(lines)
+
+
+def _blamed(value: ValueFailures) -> str:
+    risk = "surely" if value.risk > SURELY else "probably"
+    setting, broken = f"{value.knob}={value.value}", value.failed - value.over
+    if value.violates:
+        ran = value.tried - broken
+        return f"{setting} {risk} costs too much accuracy: {value.over} of {ran} that ran with it."
+    return (
+        f"{setting} {risk} breaks routes: {broken} of {value.tried} with it failed, mostly "
+        f"{_most(value.counts)}."
+    )
 
 
 def confirmation_words(confirmation: Confirmation) -> str:
@@ -233,6 +241,11 @@ def outlook_words(outlook: Outlook) -> tuple[str, ...]:
             f"Going on does not look worth it: {cost}, would bring about "
             f"{expected_percent(outlook):.1f} %, judging by the second half of the trials."
         )
+    if outlook.worth_it and outlook.is_within_noise:
+        lines.append(
+            f"But noise alone moves one trial by +-{percent(outlook.noise or 0.0)}: a quieter "
+            "machine would help more than more trials."
+        )
     if outlook.untried:
         lines.append(f"{_many(outlook.untried, 'value')} no trial has had yet.")
     if outlook.unclear:
@@ -240,12 +253,15 @@ def outlook_words(outlook: Outlook) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _listed(values: Sequence[ValueEffect]) -> str:
-    named = ", ".join(
-        f"{value.knob}={value.value} {abs(100 * ((value.gain or 1.0) - 1)):.1f} %"
-        for value in values[:NAMED]
-    )
-    return named + _rest(values)
+def _listed(
+    values: Sequence[ValueEffect], violators: frozenset[tuple[str, str]] = frozenset()
+) -> str:
+    named = []
+    for value in values[:NAMED]:
+        also = " (but costs too much accuracy)" if (value.knob, value.value) in violators else ""
+        share = abs(100 * ((value.gain or 1.0) - 1))
+        named.append(f"{value.knob}={value.value} {share:.1f} %{also}")
+    return ", ".join(named) + _rest(values)
 
 
 def _names(values: Sequence[ValueEffect]) -> str:

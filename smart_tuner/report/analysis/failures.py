@@ -10,8 +10,9 @@ import numpy as np
 
 from smart_tuner.report.analysis.culprits import culprits
 from smart_tuner.report.analysis.table import value_table
-from smart_tuner.report.words import SHOWN_WORDS
+from smart_tuner.report.words import OUTCOME_WORDS, SHOWN_WORDS
 from smart_tuner.storages.history import outcome_key
+from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
@@ -60,6 +61,17 @@ class ValueFailures:
         return sum(self.counts.values())
 
     @property
+    def violates(self) -> bool:
+        """Whether it is blamed for going over epsilon or a limit."""
+        return self.violation_risk >= BLAMED and self.violation_risk >= self.crash_risk
+
+    @property
+    def over(self) -> int:
+        """Routes with it that ran and were over epsilon or a limit."""
+        words = (OUTCOME_WORDS[TrialOutcome.INFEASIBLE], OVER_LIMIT)
+        return sum(self.counts.get(word, 0) for word in words)
+
+    @property
     def risk(self) -> float:
         """The larger of the two risks."""
         return max(self.crash_risk, self.violation_risk)
@@ -101,6 +113,11 @@ class FailureMap:
     failed: int
     trials: int
     messages: tuple[tuple[str, int], ...]
+
+    @property
+    def violators(self) -> frozenset[Setting]:
+        """The values that cost too much accuracy, or break another limit."""
+        return frozenset((value.knob, value.value) for value in self.values if value.violates)
 
     @property
     def blamed(self) -> tuple[ValueFailures, ...]:

@@ -27,6 +27,7 @@ class Outlook:
         further_seconds: What they would take.
         untried: Values that no trial had.
         unclear: Values whose effect is not known to within one percent.
+        noise: Noise floor of one trial, ln; ``None`` if unknown.
         worth_it: Whether the expected gain is at least the smallest one that ships, or too
             little is known to stop.
     """
@@ -36,7 +37,15 @@ class Outlook:
     further_seconds: float
     untried: int
     unclear: int
+    noise: float | None
     worth_it: bool
+
+    @property
+    def is_within_noise(self) -> bool:
+        """Whether what is expected is less than what noise does to a single trial."""
+        if self.further_gain is None or self.noise is None:
+            return False
+        return 0 < math.log(self.further_gain) < self.noise
 
 
 def outlook_of(history: History, effects: Effects) -> Outlook:
@@ -55,7 +64,15 @@ def outlook_of(history: History, effects: Effects) -> Outlook:
         middle = history.points[(trials - 1) // 2].incumbent
         further = history.points[-1].incumbent / middle
     worth_it = further is None or further >= history.min_gain
-    return Outlook(further, trials, seconds, effects.untried, unclear, worth_it)
+    return Outlook(
+        further_gain=further,
+        further_trials=trials,
+        further_seconds=seconds,
+        untried=effects.untried,
+        unclear=unclear,
+        noise=effects.floor,
+        worth_it=worth_it,
+    )
 
 
 def expected_percent(outlook: Outlook) -> float:

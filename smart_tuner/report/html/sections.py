@@ -48,7 +48,6 @@ from smart_tuner.report.words import shortened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smart_tuner.report.analysis.effects import Effects
     from smart_tuner.report.analysis.failures import FailureMap
     from smart_tuner.report.analysis.summary import StudySummary
 
@@ -129,7 +128,7 @@ def knobs(summary: StudySummary) -> Iterator[str]:
     """What the values of knobs do."""
     effects = summary.effects
     drawn = drawn_effects(effects)
-    lines = effects_words(effects)
+    lines = effects_words(effects, summary.failures)
     figure = effects_figure(effects) if drawn else None
     note = (
         "Estimated from all measured trials together (additive model on log latency, 95 % "
@@ -138,18 +137,20 @@ def knobs(summary: StudySummary) -> Iterator[str]:
     words = f"{note} {len(drawn)} of {len(effects.values)} tried values are drawn."
     parts = [listing(lines), picture(Picture("effects", words if drawn else lines[0], figure))]
     if drawn:
-        parts.append(folded("Effects as a table", _effects_table(effects)))
+        parts.append(folded("Effects as a table", _effects_table(summary)))
     yield from section("effects", "What each knob does", parts)
 
 
-def _effects_table(effects: Effects) -> str:
+def _effects_table(summary: StudySummary) -> str:
+    effects, violators = summary.effects, summary.failures.violators
     rows = []
     for value in effects.values[:ROWS]:
         low, high = value.bounds or (None, None)
         interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
         gain = "-" if value.gain is None else f"{value.gain:.3f}x"
         setting = code_cell(f"{value.knob}={value.value}")
-        rows.append((setting, value.finding.value, gain, interval, value.measured))
+        also = ", costs too much accuracy" if (value.knob, value.value) in violators else ""
+        rows.append((setting, f"{value.finding.value}{also}", gain, interval, value.measured))
     head = ("value", "finding", "gain", "95 % interval", "trials")
     rest = len(effects.values) - ROWS
     more = paragraph(f"And {rest} more, in `smart-tuner report --json`.") if rest > 0 else ""
