@@ -5,20 +5,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from smart_tuner.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from smart_tuner.engine.backend import Backend, load_backend
     from smart_tuner.errors import SmartTunerError
     from smart_tuner.knobs.knob import Knob
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.spec import ModelSpec
+    from smart_tuner.report.tuned import TuneResult, tune
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.result import TuneResult
     from smart_tuner.study.settings import StudySettings
-    from smart_tuner.study.tune import tune
     from smart_tuner.trial.trial import Trial, TrialOutcome
     from smart_tuner.validate.constraint import AccuracyConstraint
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AccuracyConstraint",
@@ -49,9 +48,9 @@ _HOMES = {
     "StudySettings": "smart_tuner.study.settings",
     "Trial": "smart_tuner.trial.trial",
     "TrialOutcome": "smart_tuner.trial.trial",
-    "TuneResult": "smart_tuner.study.result",
+    "TuneResult": "smart_tuner.report.tuned",
     "load_backend": "smart_tuner.engine.backend",
-    "tune": "smart_tuner.study.tune",
+    "tune": "smart_tuner.report.tuned",
 }
 
 

@@ -7,49 +7,22 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from smart_tuner.report.analysis.confirmation import confirmation_of
-from smart_tuner.report.analysis.effects import effects_of
-from smart_tuner.report.analysis.failures import failures_of
-from smart_tuner.report.analysis.history import history_of
-from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of
-from smart_tuner.report.figures.knobs import effects_figure, failures_figure
-from smart_tuner.report.figures.measuring import confirmation_figure
-from smart_tuner.report.figures.search import history_figure, sweep_figure
+from smart_tuner.report.pictures import PICTURES
 from smart_tuner.report.reading import read_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import plotly.graph_objects as go
-
     from smart_tuner.report.reading import StudyView
 
 PREFIX = "dashboard:plot_data:"
+SHOWN = ("history", "confirmation", "effects", "sweep", "failures")
 SHARE = 0.05
 """Most of one processor that drawing a running study may take: its measurements go on."""
 
 HEIGHT, TOP, BOTTOM = 440, 44, 96
 """Of a figure, in pixels: what the dashboard has room for, with the legend below."""
-
-
-def figures_of(view: StudyView) -> Iterator[tuple[str, go.Figure]]:
-    """Title and figure of everything there is data for."""
-    history = history_of(view)
-    if history.points:
-        yield "Gain of each trial, with the best so far", history_figure(history)
-    confirmation = confirmation_of(view)
-    if confirmation.builds:
-        yield "Paired gains: fresh builds, block by block", confirmation_figure(confirmation)
-    effects = effects_of(view)
-    if effects.values:
-        yield "Effect of knob values, with 95 % intervals", effects_figure(effects)
-    tradeoff = tradeoff_of(view)
-    if steps := sweep_of(tradeoff):
-        yield "Epsilon sweep: what stays eligible, and who wins", sweep_figure(steps, tradeoff)
-    failures = failures_of(view)
-    if failures.values:
-        yield "What breaks, by knob value", failures_figure(failures)
 
 
 @dataclass(slots=True)
@@ -88,9 +61,12 @@ class Plots:
 
 
 def _stored(view: StudyView) -> Iterator[tuple[str, str]]:
-    for place, (title, figure) in enumerate(figures_of(view)):
-        figure.update_layout(
-            title={"text": title, "x": 0.5, "y": 0.98, "yanchor": "top", "font": {"size": 15}},
+    for name in SHOWN:
+        picture = PICTURES[name](view)
+        if picture.figure is None:
+            continue
+        picture.figure.update_layout(
+            title={"text": picture.title, "x": 0.5, "y": 0.98, "yanchor": "top", "font_size": 15},
             height=HEIGHT,
             margin={"t": TOP, "b": BOTTOM},
             legend={
@@ -101,4 +77,4 @@ def _stored(view: StudyView) -> Iterator[tuple[str, str]]:
                 "yanchor": "top",
             },
         )
-        yield f"{PREFIX}figure-{place}:0", str(figure.to_json())
+        yield f"{PREFIX}{name}:0", str(picture.figure.to_json())

@@ -17,7 +17,17 @@ def trial_row(record: TrialRecord, baseline_ms: float | None) -> str:
         record: The trial.
         baseline_ms: The study's frozen baseline latency, for the gain; None if there is none.
     """
-    row: dict[str, Any] = {
+    return json.dumps(trial_facts(record, baseline_ms), ensure_ascii=False, allow_nan=False)
+
+
+def trial_facts(record: TrialRecord, baseline_ms: float | None) -> dict[str, Any]:
+    """One trial as plain data; ``None`` where there is no figure.
+
+    Args:
+        record: The trial.
+        baseline_ms: The study's frozen baseline latency, for the gain; None if there is none.
+    """
+    return {
         "number": record.number,
         "route": str(record.route),
         "outcome": record.outcome.value,
@@ -32,7 +42,6 @@ def trial_row(record: TrialRecord, baseline_ms: float | None) -> str:
         "reason": record.reason,
         "message": record.message,
     }
-    return json.dumps(row, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(value: float | None) -> float | None:

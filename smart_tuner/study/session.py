@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from smart_tuner import __version__
 from smart_tuner.model.files import write_json
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.public import PREFIX
@@ -32,6 +31,7 @@ from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.references import MadeReferences
 from smart_tuner.validate.constraint import constraint_from_json, constraint_to_json
 from smart_tuner.validate.pairs import over_pairs
+from smart_tuner.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
