@@ -78,5 +78,13 @@ def _refused(error: OSError) -> str:
 
 def complain(text: str) -> None:
     """Print one line on standard error; what is in quotes keeps its blanks."""
+    print(f"smart-tuner: {one_line(text)}", file=sys.stderr)
+
+
+def one_line(text: str) -> str:
+    """Text in one line that moves no cursor: files of others may put escape codes into messages."""
     line = re.sub(r"[ \t]*[\r\n]+[ \t]*", " ", text).strip()
-    print(f"smart-tuner: {line}", file=sys.stderr)
+    return "".join(
+        letter if letter.isprintable() or letter in "\t\xa0" else ascii(letter)[1:-1]
+        for letter in line
+    )
