@@ -95,7 +95,12 @@ def sweep_words(steps: Sequence[SweepStep]) -> str:
 
 
 def effects_words(effects: Effects, failures: FailureMap) -> tuple[str, ...]:
-    """Which values pay, which cost, which do nothing, and what is not known."""
+    """Which values pay, which cost, which do nothing, and what is not known.
+
+    Args:
+        effects: The effects.
+        failures: Names the values that cost too much accuracy: they do not pay after all.
+    """
     if not effects.measured:
         return ("No trial was measured, so no effect can be estimated.",)
     lines = []
