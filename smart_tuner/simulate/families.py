@@ -107,9 +107,10 @@ class Family:
         turned = (1 - math.sqrt(1 - 2 * self.flipped)) / 2
         size = math.exp(SIZE_SPREAD * random.standard_normal())
         sign = -1 if random.random() < turned else 1
-        log_latency = sign * size * effect.log_latency
-        limit = _RECIPE.largest
-        return replace(effect, log_latency=max(-limit, min(limit, log_latency)))
+        amount = abs(effect.log_latency)
+        if amount >= _RECIPE.smallest:
+            amount = min(_RECIPE.largest, max(_RECIPE.smallest, size * amount))
+        return replace(effect, log_latency=math.copysign(amount, sign * effect.log_latency))
 
     def _own(self, effect: ValueEffect, random: np.random.Generator) -> ValueEffect:
         """A member's own effect: as many of those that matter as the family leaves room for."""
