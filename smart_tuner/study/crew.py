@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from smart_tuner.study.names import SPENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import optuna
 
@@ -51,6 +53,19 @@ class Crew:
     def is_stopped(self, study: optuna.Study) -> bool:
         """Whether the leading session has ended the search; only others ask."""
         return not self.leads and bool(study.user_attrs.get(STOP, ""))
+
+    def sweep(self, study: optuna.Study, folder: Path) -> None:
+        """Remove what workers that are gone have left.
+
+        Args:
+            study: The study.
+            folder: Holds a folder for each worker, by its name.
+        """
+        places = [place for place in folder.glob("*") if place.is_dir()]
+        attributes = study.user_attrs if places else {}
+        for place in places:
+            if self.observer.is_gone(place.name, attributes):
+                shutil.rmtree(place, ignore_errors=True)
 
     def settle(self, study: optuna.Study, budget: Budget) -> None:
         """Agree on the time that was spent: the most that any worker knows of."""

@@ -79,6 +79,7 @@ def search_together(search: Search, budget: Budget, places: Sequence[Place]) -> 
         study.set_user_attr(STOP, "")
     with Lease(study, crew.name), LocalWorkers(search.folder, places, search.listener) as local:
         crew.on_look = local.look
+        crew.sweep(study, search.folder.workers)
         try:
             search.run(budget)
         except BaseException:
@@ -87,6 +88,7 @@ def search_together(search: Search, budget: Budget, places: Sequence[Place]) -> 
             raise
         study.set_user_attr(STOP, OVER)
         search.await_others(budget)
+    crew.sweep(study, search.folder.workers)
 
 
 @dataclass(slots=True)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import optuna
+
     from smart_tuner.study.events import Listener
     from smart_tuner.study.folder import StudyFolder
 
@@ -77,33 +79,33 @@ def work(folder: StudyFolder, listener: Listener, storage: str | None = None) ->
     """
     name = new_worker_name()
     url = storage or storage_of_settings(folder.read_settings())
-    with (
-        _ended_with_parent(),
-        writable(folder, url),
-        _own_folder(folder, name) as place,
-        _joined(folder, place, listener) as session,
-    ):
-        return _search(session, name, storage, listener)
+    with _ended_with_parent(), writable(folder, url):
+        study = open_kept_study(folder, storage=storage)
+        # The lease comes first: it is what the folder is known to be in use by.
+        with (
+            Lease(study, name),
+            _own_folder(folder, name) as place,
+            _joined(folder, place, listener) as session,
+        ):
+            return _search(session, study, name, listener)
 
 
-def _search(session: Session, name: str, storage: str | None, listener: Listener) -> Shift:
+def _search(session: Session, study: optuna.Study, name: str, listener: Listener) -> Shift:
     settings, space = session.plan.settings, session.space
-    sampler = make_sampler(
+    study.sampler = make_sampler(
         settings.sampler,
         space.choices,
         space.defaults,
         seed=session.seed,
         beliefs=study_beliefs(session.folder, space, session.plan.model),
     )
-    study = open_kept_study(session.folder, sampler, storage=storage)
     spent = float(study.user_attrs.get(SPENT, 0.0))
     budget = Budget(settings.budget, settings.trials, spent_before=spent)
     search = make_search(session, study, Crew(name), listener)
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
-    with Lease(study, name):
-        listener(PhaseStarted("search", f"Searching as {name}", budget.spent))
-        search.run(budget)
+    listener(PhaseStarted("search", f"Searching as {name}", budget.spent))
+    search.run(budget)
     mine = study.get_trials(deepcopy=False, states=FINISHED)
     count = sum(trial.user_attrs.get(WORKER) == name for trial in mine)
     return Shift(name, count, str(study.user_attrs.get(STOP) or "nothing is left to try"))

@@ -21,12 +21,12 @@ from smart_tuner.study.tune import STUDY_NAME
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import optuna
 
-PATIENCE = 60.0
+PATIENCE = 100.0
 """Seconds that a session may take to come to where a test waits for it."""
 
 SET_STATE = 6
@@ -53,25 +53,42 @@ class Victim:
         """The study folder."""
         return self.place / "model.study"
 
-    def start(self, *options: str, prepare: Callable[[], None] | None = None) -> Session:
+    def start(
+        self,
+        *options: str,
+        prepare: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Session:
         """Run ``smart-tuner tune`` in the background.
 
         Args:
             options: Flags besides those that every session has.
             prepare: Called in the new process before the command.
+            environment: Variables besides those that every session has.
         """
+        words = ("tune", "model.onnx", "--backend", "replay", "--metric", "linf")
+        return self._start((*words, *options), prepare, environment or {})
+
+    def start_worker(self) -> Session:
+        """Run ``smart-tuner worker`` in the background."""
+        return self._start(("worker", str(self.study)), None, {})
+
+    def _start(
+        self,
+        words: tuple[str, ...],
+        prepare: Callable[[], None] | None,
+        environment: Mapping[str, str],
+    ) -> Session:
         self.temporary.mkdir(exist_ok=True)
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "smart_tuner", "tune", "model.onnx"),
-                *("--backend", "replay", "--metric", "linf", *options),
-            ],
+            [sys.executable, "-m", "smart_tuner", *words],
             cwd=self.place,
             env={
                 **os.environ,
                 "TMPDIR": str(self.temporary),
                 "XDG_RUNTIME_DIR": str(self.temporary.parent),
                 "COLUMNS": "500",
+                **environment,
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,141 @@
+"""Workers that come and go, on one machine and through a real PostgreSQL, and are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from optuna.trial import TrialState
+
+from smart_tuner.storages.history import finished_trials
+from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.kept import open_kept_study
+from tests.faults.victim import PATIENCE, Session, Victim
+from tests.postgres import Server, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OPTIONS = ("--seed", "5", "--budget", "10m", "--min-gain", "9")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+def until_there_is_a_study(victim: Victim) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not StudyFolder(victim.study).exists:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def check(victim: Victim, trials: int) -> set[str]:
+    """Every trial ended once, with a result; returns the workers that tried some."""
+    study = open_kept_study(StudyFolder(victim.study))
+    assert study.get_trials(states=(TrialState.RUNNING, TrialState.WAITING)) == []
+    records = finished_trials(study)
+    assert len(records) == trials
+    assert len({record.route for record in records}) == trials, "no route twice"
+    numbers = [trial.number for trial in study.get_trials()]
+    assert numbers == list(range(len(numbers)))
+    for record in records:
+        assert (victim.study / record.folder / "result.json").is_file()
+    result = json.loads((victim.study / "result.json").read_text())
+    assert sum(result["trials"].values()) == trials
+    done = [study.get_trials()[record.number].user_attrs["worker"] for record in records]
+    return set(done)
+
+
+def work_and_kill(victim: Victim, leader: Session, workers: int, kills: int) -> None:
+    """Keep so many workers at work, and kill one at random moments until the leader is done."""
+    dice = random.Random(7)
+    until_there_is_a_study(victim)
+    crew = [victim.start_worker() for _ in range(workers)]
+    for _ in range(kills):
+        time.sleep(dice.uniform(2.0, 5.0))
+        if leader.process.poll() is not None:
+            break
+        gone = dice.randrange(workers)
+        crew[gone].send(signal.SIGKILL)
+        crew[gone].finish()
+        crew[gone] = victim.start_worker()
+    assert leader.finish() == 0, leader.text
+    for worker in crew:
+        with contextlib.suppress(AssertionError):
+            worker.finish()
+        # One that came too late finds no study to join, or one that is over.
+        assert worker.process.returncode in (0, 2, 3), worker.text
+        assert "Traceback" not in worker.text
+    victim.wait_until_alone()
+
+
+@pytest.mark.timeout(180)
+def test_two_workers_finish_a_study_though_one_is_killed_again_and_again(victim: Victim) -> None:
+    leader = victim.start(*OPTIONS, "--trials", "16")
+    work_and_kill(victim, leader, workers=1, kills=2)
+    assert len(check(victim, 16)) >= 2
+
+
+@pytest.mark.timeout(240)
+def test_four_workers_finish_a_study_in_postgresql_though_some_are_killed(
+    victim: Victim, server: Server
+) -> None:
+    server.empty()
+    leader = victim.start(*OPTIONS, "--trials", "24", "--storage", server.url)
+    work_and_kill(victim, leader, workers=3, kills=3)
+    assert len(check(victim, 24)) >= 3
+    assert (victim.study / "artifacts").is_dir(), "logs are kept for Optuna's dashboard"
+    assert not (victim.study / "journal.log").exists()
+
+
+@pytest.mark.timeout(180)
+def test_a_database_that_is_killed_is_named_and_the_same_command_goes_on(victim: Victim) -> None:
+    with running_server() as server:
+        options = (*OPTIONS, "--storage", server.url)
+        leader = victim.start(*options, "--trials", "40")
+        leader.wait_for(r"^trial   3 ")
+        server.kill()
+        assert leader.finish() == 3
+        said = [line for line in leader.text.splitlines() if line.startswith("smart-tuner: ")]
+        assert f"The database {server.url} cannot be used" in said[-1]
+        assert "Traceback" not in leader.text
+        victim.wait_until_alone()
+        server.start()
+        leader = victim.start(*options, "--trials", "7")
+        assert leader.finish() == 0, leader.text
+        check(victim, 7)
+
+
+def test_a_leader_that_is_killed_is_succeeded_while_a_worker_goes_on(victim: Victim) -> None:
+    leader = victim.start(*OPTIONS, "--trials", "20")
+    leader.wait_for(r"^trial   1 ")
+    worker = victim.start_worker()
+    worker.wait_for(r"^\[search\]")
+    leader.send(signal.SIGKILL)
+    leader.finish()
+    worker.wait_for(r"^trial ")
+    leader = victim.start(*OPTIONS, "--trials", "20")
+    assert leader.finish() == 0, leader.text
+    assert worker.finish() == 0, worker.text
+    assert len(check(victim, 20)) == 3
+
+
+def test_a_worker_on_another_platform_is_refused_in_one_line(victim: Victim) -> None:
+    leader = victim.start(*OPTIONS, "--trials", "1")
+    assert leader.finish() == 0, leader.text
+    settings = victim.study / "study.toml"
+    settings.write_text(settings.read_text().replace('device = "simulated"', 'device = "A100"'))
+    worker = victim.start_worker()
+    assert worker.finish() == 2
+    last = worker.text.splitlines()[-1]
+    assert "cannot join the study" in last
+    assert "device was A100, is simulated" in last
+    assert list((victim.study / "workers").iterdir()) == []
