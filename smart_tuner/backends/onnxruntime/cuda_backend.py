@@ -34,11 +34,16 @@ class OnnxRuntimeCudaBackend(OnnxRuntimeBackend):
     """Tunes sessions of ONNX Runtime on the first GPU that CUDA shows.
 
     The base may hold, beside knobs, what that of ``onnxruntime`` may, and ``io``: ``host`` times
-    the copies of inputs and outputs with each run, ``device`` leaves them out. Reference outputs
-    come from the processor.
+    the copies of inputs and outputs with each run, ``device`` leaves them out.
+
+    Attributes:
+        reference_backend: Reference outputs come from the processor. Where that backend cannot
+            make them, as when only the base names a library of operators, this one does, on the
+            processor as well.
     """
 
     name = "onnxruntime-cuda"
+    reference_backend = "onnxruntime"
 
     def platform(self) -> Platform:
         """Return GPU, driver and versions.
