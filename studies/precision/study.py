@@ -121,7 +121,10 @@ def sweep(out: Path, name: str) -> None:
     # No gain ships here: nothing is confirmed, all time goes to the candidates.
     tune(name, study, *words, *first, "--min-gain", 1000, *given(out, name, "inf"))
     keep(study, kept)
-    write_sweep(kept, name, knobs, read(study, knobs))
+    candidates = read(study, knobs)
+    if len(candidates) < len(routes):
+        sys.exit(f"{len(candidates)} of {len(routes)} candidates were tried: give a larger $BUDGET.")
+    write_sweep(kept, name, knobs, candidates)
 
 
 def trust(out: Path, name: str) -> None:
