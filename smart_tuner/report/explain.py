@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from smart_tuner.report.analysis.effects import Finding
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.summary import StudySummary
 
 MOST_LINES = 12
+LEAST_WIDTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
 
 def _print_item(mark: str, line: str, console: Console) -> None:
     """One item of a list, what is wrapped indented like its beginning."""
-    grid = Table.grid(padding=(0, 1))
-    grid.add_row(mark, Text(line))
-    console.print(grid)
+    room = max(LEAST_WIDTH, console.width - 2)
+    for place, piece in enumerate(Text(line).wrap(console, room)):
+        piece.rstrip()
+        console.print(Text.assemble(" " if place else mark, " ", piece))

@@ -9,7 +9,7 @@ from smart_tuner.report.analysis.conditions import FIGURES
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.analysis.outlook import expected_percent
 from smart_tuner.report.analysis.tradeoff import winners_of
-from smart_tuner.report.words import counted, duration, percent
+from smart_tuner.report.words import counted, duration, percent, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff
 
 SURELY = 0.95
+MESSAGE_ROOM = 160
 
 NAMED = 5
 """Values that a sentence names; the rest is counted."""
@@ -48,7 +49,7 @@ def history_words(history: History) -> str:
     since = f"the last {_many(after, 'trial')} brought nothing better" if after else "at the end"
     return (
         f"{text} The best gain rose {_times(len(steps))}, to {last.gain:.3f}x at trial "
-        f"{last.number}; {since}."
+        f"{last.number} (one measurement, so partly luck); {since}."
     )
 
 
@@ -136,7 +137,9 @@ def failures_words(failures: FailureMap) -> tuple[str, ...]:
         return ("No trial has finished yet.",)
     if not failures.failed:
         return ("Every trial worked and stayed within epsilon: nothing is to blame.",)
-    lines = [f"{failures.failed} of {_many(failures.trials, 'trial')} failed or were infeasible."]
+    were = "was" if failures.failed == 1 else "were"
+    trials = _many(failures.trials, "trial")
+    lines = [f"{failures.failed} of {trials} failed or {were} infeasible."]
     lines += [_blamed(value) for value in failures.blamed]
     for pair in failures.pairs:
         first, second = ("=".join(setting) for setting in (pair.first, pair.second))
@@ -146,6 +149,10 @@ def failures_words(failures: FailureMap) -> tuple[str, ...]:
         )
     if len(lines) == 1:
         lines.append("No value or pair stands out: too few failures to tell who is to blame.")
+    if failures.messages:
+        message, count = failures.messages[0]
+        often = f", {_times(count)}" if count > 1 else ""
+        lines.append(f"Failed routes said{often}: {shortened(message, MESSAGE_ROOM)}")
     return tuple(lines)
 
 

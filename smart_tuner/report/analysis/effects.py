@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.report.analysis.table import value_table
-from smart_tuner.study.finalists import NORMAL_QUANTILE, TOLERANCE
+from smart_tuner.study.finalists import NORMAL_QUANTILE, SPREAD, TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,7 +169,10 @@ def _fit(records: Sequence[TrialRecord], baseline_ms: float) -> _Fit:
         return _Fit({}, None)
     target = np.array([math.log((record.value_ms or 1.0) / baseline_ms) for record in records])
     scale = np.sqrt(_weights(records))
-    mean, spread, noise = _ridge(table.flags.astype(float) * scale[:, None], target * scale)
+    least = max(LEAST_NOISE, _usual_width(records) / NORMAL_QUANTILE)
+    mean, spread, noise = _ridge(
+        table.flags.astype(float) * scale[:, None], target * scale, least**2
+    )
     pairs = zip(table.values, zip(mean.tolist(), spread.tolist(), strict=True), strict=True)
     return _Fit(dict(pairs), noise)
 
@@ -179,26 +182,40 @@ def _weights(records: Sequence[TrialRecord]) -> Figures:
 
     Engines that are the baseline's were not measured and are exact; they weigh as the best do.
     """
-    widths = [record.half_width for record in records if record.half_width]
-    usual = median(widths) if widths else 1.0
+    usual = _usual_width(records) or 1.0
     own = np.array([record.half_width or 0.0 for record in records])
     return np.asarray(2.0 / (1.0 + (own / usual) ** 2))
 
 
-def _ridge(table: Figures, target: Figures) -> tuple[Figures, Figures, float]:
-    """Posterior mean and standard deviation of each effect, and the noise's."""
+def _usual_width(records: Sequence[TrialRecord]) -> float:
+    """Half of a typical trial's interval; 0 if none has one."""
+    widths = [record.half_width for record in records if record.half_width]
+    return median(widths) if widths else 0.0
+
+
+def _ridge(table: Figures, target: Figures, least: float) -> tuple[Figures, Figures, float]:
+    """Posterior mean and standard deviation of each effect, and the noise's.
+
+    Evidence alone would call every effect zero, and be sure of it, where few noisy trials show
+    none: effects are never taken to be smaller than those of values that do something.
+
+    Args:
+        table: Which trial has which value, weighted; shape (trials, values).
+        target: ln(latency ratio), weighted; shape (trials,).
+        least: Variance that the noise has at least, as each trial's own interval tells.
+    """
     roots, vectors = np.linalg.eigh(table.T @ table)
     roots = np.maximum(roots, 0.0)
     projected = vectors.T @ (table.T @ target)
-    count, least = len(target), LEAST_NOISE**2
+    count = len(target)
     noise = max(float(np.var(target)), least)
-    prior = max(float(np.mean(target**2)), least)
+    prior = max(float(np.mean(target**2)), SPREAD**2)
     energy = float(target @ target)
     for _ in range(ROUNDS):
         shrunk = projected / (roots + noise / prior)
         known = float((roots / (roots + noise / prior)).sum())
         rest = energy - 2 * float(shrunk @ projected) + float(roots @ shrunk**2)
-        prior = max(float(shrunk @ shrunk) / max(known, 1e-9), least)
+        prior = max(float(shrunk @ shrunk) / max(known, 1e-9), SPREAD**2)
         noise = max(rest / max(count - known, 1.0), least)
     shrunk = projected / (roots + noise / prior)
     variance = (vectors**2) @ (noise / (roots + noise / prior))

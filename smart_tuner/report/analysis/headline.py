@@ -161,8 +161,10 @@ def _next(view: StudyView, outlook: Outlook) -> str:
         return "continue it with a larger --budget"
     if view.result.verdict is Verdict.WINNER:
         more = " (more budget may find more)" if outlook.worth_it else ""
-        check = "check it on real inputs, then " if view.result.provisional else ""
-        return f"{check}deploy it{more}"
+        again = "measure it again on a quiet machine" if _is_disturbed(view) else ""
+        check = "check it on real inputs" if view.result.provisional else ""
+        first = ", ".join(step for step in (again, check) if step)
+        return f"{first}, then deploy it{more}" if first else f"deploy it{more}"
     return _after_none(view, outlook)
 
 
@@ -170,6 +172,11 @@ def _after_none(view: StudyView, outlook: Outlook) -> str:
     if _is_noisy(view):
         return "the measurements were too noisy to tell, so try again on a quiet machine"
     return "a larger --budget may find one" if outlook.worth_it else "keep the default"
+
+
+def _is_disturbed(view: StudyView) -> bool:
+    """Whether the verdict says that the measurements behind it were disturbed."""
+    return view.result is not None and " disturbed " in view.result.sentence
 
 
 def _is_noisy(view: StudyView) -> bool:
@@ -238,7 +245,13 @@ def _cautions(view: StudyView) -> list[str]:
             "The inputs were synthetic: the accuracy claim holds for those only. Give real ones "
             "with --inputs, and --held-out to decide on others."
         )
-    if " disturbed " in result.sentence and confirmed:
+    own = result.engine_gain
+    if result.verdict is Verdict.WINNER and own is not None and own.low < 1:
+        found.append(
+            f"The shipped file alone is not proven faster: {own}. The gain rests on all fresh "
+            "builds together."
+        )
+    if _is_disturbed(view) and confirmed:
         again = "verify" if result.verdict is Verdict.WINNER else "tune"
         found.append(
             "Other work on the machine disturbed the measurements behind the verdict: repeat "

@@ -149,6 +149,19 @@ def test_a_noisy_trial_weighs_less() -> None:
     assert abs(mean + 0.1) < 0.03
 
 
+def test_few_noisy_trials_prove_no_value_to_do_nothing() -> None:
+    generator = np.random.default_rng(4)
+    routes = [
+        {f"k{knob}": "1" for knob in range(12) if generator.random() < 0.7} for _ in range(9)
+    ]
+    records = [
+        record(n, route, float(generator.normal(-0.2, 0.3)), half_width=0.4)
+        for n, route in enumerate(routes)
+    ]
+    effects = effects_of(view_of(*records))
+    assert {value.finding for value in effects.values} == {Finding.UNCLEAR}
+
+
 def test_nothing_is_estimated_from_too_few_trials() -> None:
     effects = effects_of(view_of(record(0, {}, 0.0), record(1, {"k0": "1"}, -0.2)))
     assert [value.effect for value in effects.values] == [None]
