@@ -20,17 +20,16 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from smart_tuner.devices.shares import CREW, processor_places, settled
 from smart_tuner.model.public import fetch_public_model
 from smart_tuner.precision.regions import find_regions
 from smart_tuner.precision.view import load_bare, view_of
-from smart_tuner.samplers.route_sampler.allowances import learn_allowances
-from smart_tuner.samplers.route_sampler.keys import ACCURACY
+from smart_tuner.report.reading import read_study
+from smart_tuner.study.foretold import LEARNT_AFTER, foretold, violation_share
 
 HERE = Path(__file__).parent
 SETTINGS = {
@@ -45,8 +44,6 @@ SETTINGS = {
 PRECISION = "precision.*"
 KEPT = ("study.toml", "platform.json", "result.json", "trials.jsonl", "report.md", "winner/manifest.json")
 REGIONS = "4"
-FIRST = 30
-"""Trials that a search may learn from before its proposals are counted."""
 
 
 def tuner(*words: object, code: tuple[int, ...] = (0,)) -> str:
@@ -87,6 +84,8 @@ def gain(out: Path, name: str, kind: str) -> None:
     regions = ["--regions", "auto"] if kind == "precision" else []
     tune(name, study, *regions, *given(out, name, SETTINGS[name][1]))
     keep(study, kept)
+    if kind == "precision":
+        write_trust(kept, name, study)
     if (study / "winner").is_dir():
         (kept / "verify.json").write_text(tuner("verify", study, "--rebuild", "--json", code=(0, 1)))
 
@@ -133,47 +132,40 @@ def trust(out: Path, name: str) -> None:
     words = ["--regions", "per-layer", "--only", PRECISION, "--min-gain", 1000]
     tune(name, study, *words, *given(out, name, SETTINGS[name][1]), times=2)
     keep(study, kept)
-    foretold = forecasts(study)
-    (kept / "trust.json").write_text(json.dumps(foretold, indent=1) + "\n")
-    draw_trust(kept / "trust.svg", name, foretold)
-    late = [one for one in foretold if one["number"] > FIRST]
-    over = sum(one["came"] > 0 for one in late)
-    print(f"{name}: {over} of {len(late)} trials after the first {FIRST} were over epsilon")
+    write_trust(kept, name, study)
 
 
-def forecasts(study: Path) -> list[dict]:
-    """For each trial log10(loss / epsilon) as the sampler's model has it from the trials before, and as it came."""
-    rows = [json.loads(line) for line in (study / "trials.jsonl").read_text().splitlines()]
-    rows = [row for row in rows if row["violation"] is not None]
-    values = sorted({token for row in rows for token in row["route"].split()})
-    flags = np.array([[value in row["route"].split() for value in values] for row in rows])
-    came = np.array([row["violation"] for row in rows])
-    default = ~flags.any(axis=1)
-    found = []
-    for place in range(2, len(rows)):
-        learnt = learn_allowances(flags[:place], {ACCURACY: came[:place]}, default[:place])
-        share = learnt.start[0] + flags[place] @ learnt.use[0]
-        if not default[place]:
-            figure = {"number": rows[place]["number"], "foretold": math.log10(max(share, 1e-6)), "came": came[place]}
-            found.append({**figure, "new": bool((flags[place] & ~flags[:place].any(axis=0)).any())})
-    return found
+def write_trust(kept: Path, name: str, study: Path) -> None:
+    """The table as JSON, and the picture, of a study's foretold and found losses."""
+    view = read_study(study)
+    trials = [asdict(trial) for trial in foretold(view.records, view.choices)]
+    data = {"violation_share": violation_share(view.records), "trials": trials}
+    (kept / "trust.json").write_text(json.dumps(data, indent=1) + "\n")
+    draw_trust(kept / "trust.svg", name, trials)
+    print(f"{name}: {len(view.records)} trials, share over epsilon after the first {LEARNT_AFTER}: {data['violation_share']}")
 
 
-def draw_trust(path: Path, name: str, foretold: list[dict]) -> None:
+def draw_trust(path: Path, name: str, trials: list[dict]) -> None:
     pyplot = plotting()
     figure, axes = pyplot.subplots(figsize=(5.5, 5), layout="constrained")
     for late, color in ((False, "tab:gray"), (True, "tab:blue")):
-        some = [one for one in foretold if (one["number"] > FIRST) is late]
-        label = f"after trial {FIRST}" if late else f"first {FIRST} trials"
-        axes.scatter([one["foretold"] for one in some], [one["came"] for one in some], s=14, color=color, label=label)
-    ends = [min(min(one["foretold"], one["came"]) for one in foretold), max(one["came"] for one in foretold)]
+        some = [one for one in trials if (one["number"] >= LEARNT_AFTER) is late]
+        label = f"after {LEARNT_AFTER} trials" if late else f"first {LEARNT_AFTER} trials"
+        for known, marker in ((True, "o"), (False, "x")):
+            of_kind = [one for one in some if one["is_known"] is known]
+            name_of_kind = label + ("" if known else ", with a value that was new")
+            if of_kind:
+                points = [[one[key] for one in of_kind] for key in ("expected", "found")]
+                axes.scatter(*points, s=16, color=color, marker=marker, label=name_of_kind)
+    figures = [one[key] for one in trials for key in ("expected", "found") if one[key] > 0]
+    ends = [min(figures), max(figures)]
     axes.plot(ends, ends, color="black", linewidth=0.8, label="as foretold")
-    axes.axhline(0, color="tab:red", linewidth=0.8, label="epsilon")
-    axes.axvline(0, color="tab:red", linewidth=0.8)
-    axes.set_xlabel("foretold from the trials before: log10(loss / epsilon)")
-    axes.set_ylabel("came: log10(loss / epsilon)")
-    axes.set_title(f"{name}: the accuracy model, one trial ahead")
-    axes.legend()
+    axes.axhline(1, color="tab:red", linewidth=0.8, label="epsilon")
+    axes.axvline(1, color="tab:red", linewidth=0.8)
+    axes.set(xscale="log", yscale="log", title=f"{name}: the accuracy model, one trial ahead")
+    axes.set_xlabel("foretold from the trials before: loss / epsilon")
+    axes.set_ylabel("found: loss / epsilon")
+    axes.legend(fontsize=7)
     figure.savefig(path)
 
 
