@@ -19,6 +19,7 @@ from smart_tuner.bench.families import (
     parse_cells,
     tables,
 )
+from smart_tuner.bench.leave_one_out import leave_one_out, left_out_tables
 from smart_tuner.bench.samplers import contestant_names
 from smart_tuner.bench.tables import difference_tables, score_tables
 from smart_tuner.bench.workloads import LEAST_GAIN
@@ -76,6 +77,12 @@ Families = Annotated[
     ),
 ]
 Taught = Annotated[int, _option("--taught", "N", "Trials of each study that makes a prior.")]
+LeaveOneOut = Annotated[
+    bool,
+    typer.Option(
+        "--leave-one-out", help="Try priors on --recorded studies: one left out, others teach."
+    ),
+]
 Listing = Annotated[
     bool, typer.Option("--list", help="List samplers and generators, and run nothing.")
 ]
@@ -98,6 +105,7 @@ def command(  # noqa: PLR0913, one parameter an option
     least_gain: LeastGain = LEAST_GAIN,
     families: Families = None,
     taught: Taught = 240,
+    left_out: LeaveOneOut = False,
     names: Listing = False,
     as_json: AsJson = False,
 ) -> int:
@@ -117,6 +125,8 @@ def command(  # noqa: PLR0913, one parameter an option
             parse_cells(families), workloads, taught, trials, seed=seed, knobs=knobs
         )
         return _families(comparison, out, jobs or cpu_quota(), as_json=as_json)
+    if left_out:
+        return _left_out(tuple(recorded or ()), (workloads, trials, seed), out, jobs)
     plan = Plan(
         samplers=tuple(_split(samplers)),
         generators=_generators(generators, recorded),
@@ -145,6 +155,16 @@ def _families(comparison: FamilyComparison, out: Path, jobs: int, *, as_json: bo
         print_json(summary)
     else:
         print("\n".join(tables(summary)))
+    return 0
+
+
+def _left_out(
+    paths: tuple[Path, ...], numbers: tuple[int, int, int], out: Path, jobs: int | None
+) -> int:
+    """Search recorded studies again, from nothing and from what the others taught."""
+    with _progress("studies") as on_run:
+        summary = leave_one_out(paths, numbers, out, jobs or cpu_quota(), on_run)
+    print("\n".join(left_out_tables(summary)))
     return 0
 
 
