@@ -47,8 +47,8 @@ def command(
 ) -> int:
     """Serve optuna-dashboard over a view of the studies until Ctrl-C."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    step_back()
     with serving(place.expanduser().absolute(), host, port) as server:
+        step_back()
         if not is_loopback(host):
             complain(f"warning: whoever reaches {host} can read these studies and their logs.")
         print(f"smart-tuner dashboard: {url_of(server)} (Ctrl-C ends it)", flush=True)

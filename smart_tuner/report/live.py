@@ -169,7 +169,9 @@ class LiveDisplay:
             return text
         width = max(LEAST_BAR, min(BAR, self.console.width - text.cell_len - 2))
         line = Table.grid(padding=(0, 1))
-        line.add_row(ProgressBar(total=total, completed=min(spent, total), width=width), text)
+        done = min(spent, total)
+        bar = ProgressBar(total=total, completed=done, width=width, complete_style="cyan")
+        line.add_row(bar, text)
         return line
 
     def _now(self) -> list[str]:

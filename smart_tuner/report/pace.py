@@ -49,6 +49,8 @@ class Pace:
     def words(self, phase: str) -> str:
         """What is left of this phase and of all; empty where nothing is known."""
         left = max(0.0, self.total - self.now)
+        if left == 0:
+            return "the budget is spent: done with what is being measured"
         parts = []
         if phase == "search" and self.search_left is not None:
             parts.append(self._search_words(self.search_left - self.passed))

@@ -35,7 +35,10 @@ def outcome_word(event: TrialFinished) -> str:
 
 def percent(log_half_width: float) -> str:
     """A half width on ln(gain) as a percentage of the gain."""
-    return f"{100 * math.expm1(log_half_width):.1f} %" if math.isfinite(log_half_width) else "?"
+    if not math.isfinite(log_half_width):
+        return "?"
+    figure = 100 * math.expm1(log_half_width)
+    return f"{figure:.1f} %" if figure < 100 else f"{figure:.0f} %"
 
 
 def shortened(text: str, room: int) -> str:

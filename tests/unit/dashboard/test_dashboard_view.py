@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import json
 import math
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from optuna.artifacts.exceptions import ArtifactNotFound
 
+from smart_tuner.cli.main import main
 from smart_tuner.dashboard.artifacts import FolderArtifacts
 from smart_tuner.dashboard.notes import log_tail
-from smart_tuner.dashboard.server import application, is_loopback
+from smart_tuner.dashboard.server import application, is_loopback, serving, url_of
 from smart_tuner.dashboard.view import StudiesView
-from smart_tuner.errors import UserInputError
+from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.ask import ask_trial
@@ -299,6 +301,27 @@ def test_the_page_has_our_script(finished: Path) -> None:
     assert int(headers["Content-Length"]) == len(body)
     assert body.count(b'<script src="/smart-tuner/page.js" defer>') == 1
     assert b"outcomes" in dashboard.ask("/smart-tuner/page.js")[2]
+
+
+def test_a_port_that_is_taken(finished: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            pytest.raises(EnvironmentNotFit, match=f"port {port}: .*--port"),
+            serving(finished, "127.0.0.1", port),
+        ):
+            pass
+    with (
+        serving(finished, "127.0.0.1", None) as one,
+        serving(finished, "127.0.0.1", None) as two,
+    ):
+        assert url_of(one) != url_of(two)
+        assert url_of(one).startswith("http://127.0.0.1:")
+
+
+def test_wrong_use_ends_at_once(tmp_path: Path) -> None:
+    assert main(["dashboard", str(tmp_path)]) == 2
+    assert main(["dashboard", str(tmp_path), "--port", "70000"]) == 2
 
 
 def test_the_end_of_a_log(tmp_path: Path) -> None:

@@ -171,6 +171,13 @@ def test_what_is_left_of_each_phase(phase: str, words: str) -> None:
     assert re.fullmatch(words, pace.words(phase))
 
 
+def test_a_spent_budget_promises_no_time() -> None:
+    pace = Pace(600.0)
+    pace.told(601.0, 5.0)
+    for phase in ("search", "sustained"):
+        assert pace.words(phase) == "the budget is spent: done with what is being measured"
+
+
 def test_another_day_is_named() -> None:
     assert re.fullmatch(r"\d\d:\d\d", hour(60.0))
     assert re.fullmatch(r"\w{3} \d\d \w{3} \d\d:\d\d", hour(30 * 3600.0))
