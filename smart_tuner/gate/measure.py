@@ -91,7 +91,7 @@ class SideBySide:
         count: int,
         settled: Callable[[Sequence[Round]], bool],
     ) -> tuple[Round, ...]:
-        """Measure ``count`` rounds, and as many again if the first leave it open.
+        """Measure rounds in two looks.
 
         Args:
             before: What the candidate is compared with.
@@ -103,15 +103,15 @@ class SideBySide:
             CannotCompare: The engine before does not load or run.
             TrialError: The candidate does not.
         """
-        measured: list[Round] = []
-        for number in range(2 * count):
-            if number == count and settled(measured):
-                break
-            measured.append(self._round(before, candidate, number))
-            ratio = math.exp(measured[-1].log_ratio)
+
+        def measure(number: int) -> Round:
+            found = self._round(before, candidate, number)
+            ratio = math.exp(found.log_ratio)
             text = f"round {number + 1}: {candidate.name} takes {ratio:.3f} of {before.name}"
             self.listener(Note(text))
-        return tuple(measured)
+            return found
+
+        return in_two_looks(measure, count, settled)
 
     def _round(self, before: Side, candidate: Side, number: int) -> Round:
         """Whose process starts first, and who is timed first, changes from round to round."""
@@ -157,6 +157,22 @@ class SideBySide:
             open_side(arm, side, place / "engine")
             losses = validate_all(arm, self.workload, side.options.constraint)
             return describe_losses(losses)
+
+
+def in_two_looks(
+    measure: Callable[[int], Round], count: int, settled: Callable[[Sequence[Round]], bool]
+) -> tuple[Round, ...]:
+    """Measure ``count`` rounds, and as many again if the first leave it open.
+
+    Args:
+        measure: Measures the round of a number.
+        count: Rounds of one look.
+        settled: Whether the rounds so far are enough.
+    """
+    rounds = [measure(number) for number in range(count)]
+    if not settled(rounds):
+        rounds += [measure(number) for number in range(count, 2 * count)]
+    return tuple(rounds)
 
 
 @contextmanager
