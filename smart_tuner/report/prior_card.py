@@ -93,13 +93,14 @@ def card(prior: Prior) -> Iterator[str]:
 def _summary(prior: Prior, claims: Claims) -> str:
     trials = sum(study.trials for study in prior.studies)
     count = len(prior.studies)
+    likely = sum(found.faster >= SURE and found.active >= IDLE for _, found in claims.first)
     studies = f"{count} {'study' if count == 1 else 'studies'}"
     return (
         f"What {studies} with {trials} trials suggest to try first on a new network. It is a place "
         "to begin, not a result: every route is built and measured anew, and a search that finds "
-        f"the prior wrong lets go of it. {len(claims.first)} values are worth trying first, "
-        f"{len(claims.matters)} others probably matter, {len(claims.breaks)} probably break, "
-        f"{claims.idle} probably do nothing."
+        f"the prior wrong lets go of it. It would try {len(claims.first)} values first, {likely} of "
+        f"them with good hope; {len(claims.matters)} others probably matter, "
+        f"{len(claims.breaks)} probably break, {claims.idle} probably do nothing."
     )
 
 
@@ -135,17 +136,20 @@ def _first(claims: Claims) -> Iterator[str]:
 
 
 def _others(claims: Claims) -> Iterator[str]:
-    if not claims.matters:
-        return
-    yield "## Also matter"
-    yield ""
-    rows = (
-        (code(f"{name}={value}"), _effect(found), _percent(found.active), _why(found))
-        for (name, value), found in claims.matters[:ROWS]
-    )
-    yield from table(("knob and value", "expected effect, if it matters", "matters", "why"), rows)
-    yield from _left(len(claims.matters))
-    yield ""
+    harmful = [pair for pair in claims.matters if pair[1].faster < HOPE]
+    either = [pair for pair in claims.matters if pair[1].faster >= HOPE]
+    for title, pairs in (("Also matter", either), ("Better left alone", harmful)):
+        if not pairs:
+            continue
+        yield f"## {title}"
+        yield ""
+        rows = (
+            (code(f"{name}={value}"), _effect(found), _percent(found.active), _why(found))
+            for (name, value), found in pairs[:ROWS]
+        )
+        yield from table(("knob and value", "expected, if it matters", "matters", "why"), rows)
+        yield from _left(len(pairs))
+        yield ""
 
 
 def _breaking(claims: Claims) -> Iterator[str]:
