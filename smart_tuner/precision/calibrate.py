@@ -58,6 +58,7 @@ def measure_ranges(
             "model": str(beside),
             "inputs": [str(path) for path in inputs],
             "method": method,
+            "has_data": beside != model,
             "search_path": sys.path,
             "parent": os.getpid(),
         }
@@ -109,6 +110,7 @@ def _ranges(folder: Path, request: dict[str, Any]) -> Ranges:
         Path(request["model"]),
         augmented_model_path=str(folder / "augmented.onnx"),
         calibrate_method=method[request["method"]],
+        use_external_data_format=request["has_data"],
         extra_options={"symmetric": False},
     )
     for path in request["inputs"]:
