@@ -111,6 +111,19 @@ def leave_one_out(
     Raises:
         UserInputError: There are too few studies, or one is none.
     """
+    plans = _plans(paths, numbers)
+    kept = _played(plans, folder, jobs, on_run)
+    rows = [_row(plan, kept) for plan in plans]
+    pooled = [asdict(item) for item in _pooled(plans, kept)]
+    summary = {"seeds": numbers[0], "trials": numbers[1], "studies": rows, "differences": pooled}
+    write_json(folder / SUMMARY_FILE, summary)
+    with whole_file(folder / TABLES_FILE) as file:
+        file.write("\n".join((*left_out_tables(summary), "")).encode())
+    return summary
+
+
+def _plans(paths: Sequence[Path], numbers: tuple[int, int, int]) -> tuple[LeftOut, ...]:
+    """One a study that can gain something."""
     seeds, trials, seed = numbers
     places = tuple(dict.fromkeys(path.expanduser().absolute() for path in paths))
     if len(places) < 2:
@@ -132,6 +145,13 @@ def leave_one_out(
     if not plans:
         msg = f"None of these studies can gain {LEAST_GAIN:g}x, so there is nothing to compare."
         raise UserInputError(msg)
+    return plans
+
+
+def _played(
+    plans: Sequence[LeftOut], folder: Path, jobs: int, on_run: OnRun
+) -> Mapping[Task, Run]:
+    """Every run, those that the folder lacks made first."""
     ledger = Ledger(folder)
     with ledger.opened():
         kept = ledger.read()
@@ -145,13 +165,7 @@ def leave_one_out(
                     kept[run.task] = run
                 done += 1
                 on_run(done, len(plans))
-    rows = [_row(plan, kept) for plan in plans]
-    pooled = [asdict(item) for item in _pooled(plans, kept)]
-    summary = {"seeds": seeds, "trials": trials, "studies": rows, "differences": pooled}
-    write_json(folder / SUMMARY_FILE, summary)
-    with whole_file(folder / TABLES_FILE) as file:
-        file.write("\n".join((*left_out_tables(summary), "")).encode())
-    return summary
+    return kept
 
 
 def left_out_tables(summary: Mapping[str, object]) -> Iterator[str]:

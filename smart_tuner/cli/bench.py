@@ -111,22 +111,16 @@ def command(  # noqa: PLR0913, one parameter an option
 ) -> int:
     """Run what is missing, then print tables or JSON."""
     if names:
-        print("samplers:", ", ".join(contestant_names()))
-        print("generators:", ", ".join(generator_names()))
-        return 0
-    if out is None:
-        msg = "Name a folder for the runs: --out FOLDER."
-        raise UserInputError(msg)
-    if jobs is not None and jobs < 1:
-        msg = f"--jobs {jobs}: at least one process has to work."
-        raise UserInputError(msg)
+        return _list()
+    folder, processes = _checked(out, jobs)
     if families is not None:
         comparison = FamilyComparison(
             parse_cells(families), workloads, taught, trials, seed=seed, knobs=knobs
         )
-        return _families(comparison, out, jobs or cpu_quota(), as_json=as_json)
+        return _families(comparison, folder, processes, as_json=as_json)
     if left_out:
-        return _left_out(tuple(recorded or ()), (workloads, trials, seed), out, jobs)
+        numbers = (workloads, trials, seed)
+        return _left_out(tuple(recorded or ()), numbers, folder, processes)
     plan = Plan(
         samplers=tuple(_split(samplers)),
         generators=_generators(generators, recorded),
@@ -138,13 +132,30 @@ def command(  # noqa: PLR0913, one parameter an option
         least_gain=least_gain,
         recorded=tuple(recorded or ()),
     )
-    summary = _run(plan, out, jobs or cpu_quota())
+    summary = _run(plan, folder, processes)
     if as_json:
         print_json(summary.to_json())
     else:
         # A pipe has no width: there, no table is cut.
         _print(summary, Console(width=None if sys.stdout.isatty() else PIPE_WIDTH))
     return 0
+
+
+def _list() -> int:
+    print("samplers:", ", ".join(contestant_names()))
+    print("generators:", ", ".join(generator_names()))
+    return 0
+
+
+def _checked(out: Path | None, jobs: int | None) -> tuple[Path, int]:
+    """The folder for the runs, and how many processes work."""
+    if out is None:
+        msg = "Name a folder for the runs: --out FOLDER."
+        raise UserInputError(msg)
+    if jobs is not None and jobs < 1:
+        msg = f"--jobs {jobs}: at least one process has to work."
+        raise UserInputError(msg)
+    return out, jobs or cpu_quota()
 
 
 def _families(comparison: FamilyComparison, out: Path, jobs: int, *, as_json: bool) -> int:
@@ -158,12 +169,10 @@ def _families(comparison: FamilyComparison, out: Path, jobs: int, *, as_json: bo
     return 0
 
 
-def _left_out(
-    paths: tuple[Path, ...], numbers: tuple[int, int, int], out: Path, jobs: int | None
-) -> int:
+def _left_out(paths: tuple[Path, ...], numbers: tuple[int, int, int], out: Path, jobs: int) -> int:
     """Search recorded studies again, from nothing and from what the others taught."""
     with _progress("studies") as on_run:
-        summary = leave_one_out(paths, numbers, out, jobs or cpu_quota(), on_run)
+        summary = leave_one_out(paths, numbers, out, jobs, on_run)
     print("\n".join(left_out_tables(summary)))
     return 0
 
