@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.gate.facts import BACKEND, DEVICE, RUNTIME, SAME_WORK, differing
@@ -74,8 +74,12 @@ class Comparing:
         is_same = before is not None and before.entry.id == entry.id
         judged: tuple[Round, ...] = ()
         compared: Comparison | None = None
+        trouble = ""
         if before is not None and before_out is not None and not is_same:
-            judged, compared = self._artefacts(candidate, before, before_out)
+            try:
+                judged, compared = self._artefacts(candidate, before, before_out)
+            except CannotCompare as error:
+                trouble = str(error)
         against: tuple[Round, ...] = ()
         if has_gain or not judged:
             against = self._default(out.side(DEFAULT, entry.default), candidate, before, is_same)
@@ -83,19 +87,22 @@ class Comparing:
         latencies = tuple(round_.candidate_ms for round_ in (*judged, *against))
         if compared is None:
             compared = self._otherwise(now, before, ratios, against)
+        if trouble:
+            compared = replace(compared, sentence=f"{compared.sentence} ({trouble})")
         return Measured(compared, ratios, latencies)
 
     def _artefacts(
         self, candidate: Side, before: Kept, out: TakenOut
-    ) -> tuple[tuple[Round, ...], Comparison | None]:
-        """Both engines in one run; nothing if the stored one does not load here any more."""
+    ) -> tuple[tuple[Round, ...], Comparison]:
+        """Both engines in one run.
+
+        Raises:
+            CannotCompare: The stored one does not load here any more.
+        """
         python = self.options.previous_python
         old = TakenOut(out.entry, out.place, out.workload, with_python(out.options, python))
         side = old.side(BASELINE, before.entry.candidate)
-        try:
-            rounds = self.bench.rounds(side, candidate, self.options.rounds, self._is_settled)
-        except CannotCompare:
-            return (), None
+        rounds = self.bench.rounds(side, candidate, self.options.rounds, self._is_settled)
         ratios = tuple(round_.log_ratio for round_ in rounds)
         where = f", run by {python}" if python else ""
         how = "built again from its stored model" if out.entry.sources else "loaded from its file"

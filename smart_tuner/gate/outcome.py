@@ -129,17 +129,19 @@ class GateOutcome:
         if self.answer is Answer.BROKEN:
             return f"Stopped: {self.broken}."
         slowdown = self.comparison.slowdown if self.comparison else None
-        if self.answer is Answer.SLOWER:
-            wanted = "Slower, and accepted" if self.accepted else "Slower"
-            return f"{wanted}: latency is {slowdown} of what it was."
         if self.answer is Answer.NOT_COMPARED or slowdown is None:
-            return "Passed; there was nothing that it could be compared with."
+            nothing = "there was nothing that it could be compared with"
+            return f"Passed: {nothing if self.due else 'nothing changed'}."
+        return self._compared(slowdown)
+
+    def _compared(self, slowdown: Slowdown) -> str:
+        found = f"latency is {slowdown} of what it was"
+        if self.answer is Answer.SLOWER:
+            return f"{'Slower, and accepted' if self.accepted else 'Slower'}: {found}."
         if self.answer is Answer.UNCLEAR:
-            return (
-                f"Passed, but unclear: latency is {slowdown} of what it was, so a slow-down of "
-                f"{100 * (slowdown.high - 1):.0f} % cannot be excluded."
-            )
-        return f"Passed: latency is {slowdown} of what it was."
+            share = f"{100 * (slowdown.high - 1):.0f} %"
+            return f"Passed, but unclear: {found}, so {share} more cannot be excluded."
+        return f"Passed: {found}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain types."""

@@ -142,6 +142,13 @@ def read_result(path: Path) -> TuneResult:
     except FileNotFoundError:
         msg = f"No verdict in {path.parent} yet: `smart-tuner status` says how far it is."
         raise UserInputError(msg) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         msg = f"{path} is damaged ({error}): run the same `tune` command again to write it anew."
         raise UserInputError(msg) from None

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.study.units import format_duration, parse_duration, parse_size
+from smart_tuner.study.units import duration_word, parse_duration, parse_size
 from smart_tuner.study.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def command_line(values: Mapping[str, Any], folder: Path) -> list[str]:
             words.append(flag)
             continue
         if name in _DURATIONS:
-            value = format_duration(float(value))
+            value = duration_word(value)
         # Joined with "=": a value may begin with a dash.
         words += [f"{flag}={item}" for item in (value if isinstance(value, list) else [value])]
     return words

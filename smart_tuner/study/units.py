@@ -12,6 +12,10 @@ _SIZE = re.compile(rf"{_NUMBER}\s*(?:([KMGT])(?:iB|B)?|B)?", re.IGNORECASE)
 _UNLIMITED = "inf"
 
 
+LONGEST = 100
+"""Characters of what is no duration that are shown."""
+
+
 def parse_duration(value: object) -> object:
     """Turn ``10m``, ``1h30m``, ``90s``, ``90`` or ``inf`` into seconds; other types pass through.
 
@@ -42,6 +46,14 @@ def format_duration(seconds: float) -> str:
         return _UNLIMITED
     text = f"{seconds:f}" if float(f"{seconds:f}") == seconds else f"{seconds:.20f}"
     return f"{text.rstrip('0').rstrip('.')}s"
+
+
+def duration_word(value: object) -> str:
+    """A duration for a command line; what a hand has made none of it stays as it is."""
+    try:
+        return format_duration(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return str(value)[:LONGEST]
 
 
 def parse_size(value: object) -> object:
