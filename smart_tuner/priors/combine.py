@@ -21,7 +21,7 @@ SHARES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 KEPT = 0.95
 """Chance that something of the family is true of one of its workloads."""
 
-LEAST, MOST = 0.005, 0.99
+LEAST, MOST = 0.02, 0.99
 """Bounds on what a single study is believed to know."""
 
 
@@ -31,7 +31,7 @@ class Votes:
 
     Attributes:
         chance: Probability by study; NaN where a study says nothing; shape (values, studies).
-        weight: How far each may be believed, 0 to 1; shape (values, studies).
+        weight: Chance that each study is of this workload's family; shape (values, studies).
         before: Probability that each study began from, as a share of all values.
     """
 
@@ -54,10 +54,10 @@ def combine(votes: Votes) -> tuple[Figures, float]:
     for share in SHARES:
         common = votes.before * share
         own = votes.before * (1 - share) / (1 - common)
-        if_common = _product(votes.weight, KEPT * ratio + 1 - KEPT)
-        if_own = _product(votes.weight, own * ratio + 1 - own)
-        log_common = np.log(common) + if_common
-        log_own = np.log1p(-common) + if_own
+        alone = own * ratio + 1 - own
+        related = votes.weight * (KEPT * ratio + 1 - KEPT) + (1 - votes.weight) * alone
+        log_common = np.log(common) + np.log(related).sum(axis=1)
+        log_own = np.log1p(-common) + np.log(alone).sum(axis=1)
         total = np.logaddexp(log_common, log_own)
         is_common = np.exp(log_common - total)
         chances.append(is_common * KEPT + (1 - is_common) * own)
@@ -73,8 +73,3 @@ def _likelihood_ratio(votes: Votes) -> Figures:
     before = votes.before / (1 - votes.before)
     ratio = chance / (1 - chance) / before
     return np.asarray(np.where(np.isnan(votes.chance), 1.0, ratio))
-
-
-def _product(weight: Figures, factors: Figures) -> Figures:
-    """Log of the product of factors, each to the power of its weight."""
-    return np.asarray((weight * np.log(factors)).sum(axis=1))
