@@ -28,12 +28,11 @@ from smart_tuner.knobs.knob import Knob
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.files import write_json
-from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, Noise, PairEffect, ValueEffect
 from smart_tuner.simulate.generators import make_compiler
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.storages.ask import ask_trial, reopen_trial, route_of
+from smart_tuner.storages.ask import ask_trial, enqueue, reopen_trial, route_of
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
@@ -65,6 +64,7 @@ EPSILON = 1e-3
 WEIGHTS = {"default": 1.0}
 PAIRS = 8
 NOISE = 0.003
+SEED = 1
 PLATFORM = Platform(
     "Simulated GPU", "driver 0", "replay 1", "simulated", {"cuda": "none", "seed": "1"}
 )
@@ -244,6 +244,7 @@ class Written:
     budget: Budget
     choices: Mapping[str, tuple[str, ...]]
     baseline_ms: float
+    proposing: np.random.Generator = field(default_factory=lambda: np.random.default_rng(SEED))
 
 
 def make_study(kind: Kind, place: Path, trials: int | None = None) -> StudyFolder:
@@ -261,6 +262,7 @@ def make_study(kind: Kind, place: Path, trials: int | None = None) -> StudyFolde
     for _ in range(count):
         _try(written)
     if kind in (Kind.RUNNING, Kind.INTERRUPTED):
+        _propose(written)
         ask_trial(written.study, written.choices)
     written.study.set_user_attr(SPENT, written.budget.spent)
     if kind not in (Kind.RUNNING, Kind.INTERRUPTED):
@@ -299,10 +301,7 @@ def _begin(kind: Kind, place: Path, compiler: SimulatedCompiler, trials: int) ->
         }
     )
     write_json(folder.platform_file, dataclasses.asdict(PLATFORM))
-    defaults = {name: values[0] for name, values in choices.items()}
-    name = "evolution" if len(choices) > 50 else "default"
-    sampler = make_sampler(name, choices, defaults, seed=1)
-    study = open_study(folder.journal, STUDY_NAME, sampler, create=True)
+    study = open_study(folder.journal, STUDY_NAME, None, create=True)
     study.set_user_attr(BASELINE_MS, compiler.base_latency_ms)
     study.set_user_attr(BASELINE_NOISE, [[0.0012, 0.0031]])
     budget = Budget(settings.budget, trials)
@@ -310,7 +309,24 @@ def _begin(kind: Kind, place: Path, compiler: SimulatedCompiler, trials: int) ->
     return Written(folder, study, evaluator, budget, choices, compiler.base_latency_ms)
 
 
+def _propose(written: Written) -> None:
+    """Queue a route near the best one so far: what is shown must not change with the sampler."""
+    generator = written.proposing
+    trials = written.study.get_trials(deepcopy=False)
+    done = [t for t in trials if t.value is not None and max(t.constraints.values()) <= 0]
+    values = dict(min(done, key=lambda trial: trial.value or 0.0).params) if done else {}
+    count = 1 + int(generator.binomial(3, 0.4)) if trials else 0
+    count = min(count, len(written.choices))
+    for name in generator.choice(list(written.choices), size=count, replace=False).tolist():
+        now = values.get(name, written.choices[name][0])
+        others = [value for value in written.choices[name] if value != now]
+        values[name] = str(generator.choice(others))
+    reason = {0: "baseline", 1: "exploiting"}.get(count, "screening")
+    enqueue(written.study, values, reason, written.choices)
+
+
 def _try(written: Written) -> None:
+    _propose(written)
     asked = ask_trial(written.study, written.choices)
     route = route_of(asked.params, written.choices)
     place = written.folder.trial(asked.number)

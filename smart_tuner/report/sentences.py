@@ -46,7 +46,11 @@ def history_words(history: History) -> str:
         return f"{text} None was faster than the default."
     last = steps[-1]
     after = len(points) - 1 - [point.number for point in points].index(last.number)
-    since = f"the last {_many(after, 'trial')} brought nothing better" if after else "at the end"
+    since = (
+        f"the last {_many(after, 'trial')} brought nothing better"
+        if after
+        else "that was the last trial"
+    )
     return (
         f"{text} The best gain rose {_times(len(steps))}, to {last.gain:.3f}x at trial "
         f"{last.number} (one measurement, so partly luck); {since}."

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.report.analysis.table import value_table
-from smart_tuner.study.finalists import NORMAL_QUANTILE, SPREAD, TOLERANCE
+from smart_tuner.study.finalists import NORMAL_QUANTILE, SPREAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +41,9 @@ NEGLIGIBLE = 0.01
 SURE = 3.0
 """A value pays or costs if its effect is so many standard deviations from 0: hundreds of values
 are looked at, of which 95 % intervals would let one in twenty in by luck."""
+
+SMALLEST = 0.005
+"""Effects below half a percent are not called any, however sure they look."""
 
 LEAST_NOISE = 1e-3
 """Standard deviation of ln(latency ratio) that noise is never taken to be below."""
@@ -235,7 +238,7 @@ def _effect(
 
 def _finding(mean: float, width: float) -> Finding:
     """What an estimate says; no effect where the interval holds nothing that would matter."""
-    if abs(mean) >= max(TOLERANCE, SURE * width / NORMAL_QUANTILE):
+    if abs(mean) >= max(SMALLEST, SURE * width / NORMAL_QUANTILE):
         return Finding.PAYS if mean < 0 else Finding.COSTS
     if abs(mean) + width <= NEGLIGIBLE:
         return Finding.NO_EFFECT

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.engine.build import LOADER_FILE
 from smart_tuner.report.reading import RUNNING
 from smart_tuner.report.setting import limit_text
 from smart_tuner.report.words import duration, percent
@@ -149,7 +150,7 @@ def _so_far(view: StudyView) -> str:
     if best is None or gain is None or gain <= 1:
         return "nothing faster than the default was found so far"
     width = "" if best.half_width is None else f" +-{percent(best.half_width)}"
-    return f"the fastest trial so far was measured at {gain:.3f}x{width}, once, unconfirmed"
+    return f"the fastest trial so far was measured at {gain:.3f}x{width}, once, unconfirmed,"
 
 
 def _next(view: StudyView, outlook: Outlook) -> str:
@@ -160,12 +161,18 @@ def _next(view: StudyView, outlook: Outlook) -> str:
     if view.result.verdict is Verdict.UNDECIDED:
         return "continue it with a larger --budget"
     if view.result.verdict is Verdict.WINNER:
-        more = " (more budget may find more)" if outlook.worth_it else ""
-        again = "measure it again on a quiet machine" if _is_disturbed(view) else ""
-        check = "check it on real inputs" if view.result.provisional else ""
-        first = ", ".join(step for step in (again, check) if step)
-        return f"{first}, then deploy it{more}" if first else f"deploy it{more}"
+        return _after_winner(view, outlook)
     return _after_none(view, outlook)
+
+
+def _after_winner(view: StudyView, outlook: Outlook) -> str:
+    if not view.manifest:
+        return "its files are damaged, so run the same tune command again to ship it anew"
+    more = " (more budget may find more)" if outlook.worth_it else ""
+    again = "measure it again on a quiet machine" if _is_disturbed(view) else ""
+    check = "check it on real inputs" if view.result and view.result.provisional else ""
+    first = ", ".join(step for step in (again, check) if step)
+    return f"{first}, then deploy it{more}" if first else f"deploy it{more}"
 
 
 def _after_none(view: StudyView, outlook: Outlook) -> str:
@@ -193,12 +200,17 @@ def _settings(route: str) -> tuple[tuple[str, str], ...]:
 
 def _deploy(view: StudyView) -> str:
     result = view.result
-    if result is None or result.verdict is not Verdict.WINNER:
+    if result is None:
+        return "Nothing is decided yet: keep what you have until the study is finished."
+    if result.verdict is not Verdict.WINNER:
         return "Deploy what you have: the default, that is the base without any further knob."
-    engine = view.manifest.get("engine", {}).get("file", "the engine")
+    if not view.manifest:
+        return "Do not deploy winner/: its files are not those that were measured."
+    engine = view.manifest["engine"]["file"]
+    loads = f" `winner/{LOADER_FILE}` loads it." if LOADER_FILE in view.manifest["files"] else ""
     return (
-        f"Deploy winner/{engine}, the very file that was measured; winner/{MANIFEST} holds its "
-        "hashes, platform, gain and losses, and `smart-tuner verify` measures it again."
+        f"Deploy `winner/{engine}`, the very file that was measured.{loads} `winner/{MANIFEST}` "
+        "holds its hashes, platform, gain and losses; `smart-tuner verify` measures it again."
     )
 
 

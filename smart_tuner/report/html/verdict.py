@@ -63,7 +63,10 @@ def _cards(view: StudyView, summary: StudySummary) -> Iterator[str]:
     knobs = len(headline.route)
     noun = "knob" if knobs == 1 else "knobs"
     ships = f"{knobs} {noun} set" if headline.ships else "the default"
-    yield _card("ships", ships, "winner/" if headline.ships else "nothing to change")
+    if view.result is None:
+        yield _card("ships", "nothing yet", "the study has no verdict")
+    else:
+        yield _card("ships", ships, "winner/" if headline.ships else "nothing to change")
     trials = len(summary.history.points)
     spent = summary.phases.spent_seconds
     whole = "" if math.isinf(view.budget_seconds) else f" of {duration(view.budget_seconds)}"

@@ -379,3 +379,4 @@ def test_a_broken_study_is_told_as_far_as_it_goes(
     quiet = ("no trial folders", "no journal")
     assert bool(view.problems) is (name not in quiet)
     assert all(problem in summary.headline.cautions for problem in view.problems)
+    assert ("damaged" in summary.headline.sentence) is (name == "changed winner")

@@ -105,7 +105,7 @@ def test_explain_says_what_pays_breaks_and_whether_to_go_on(study: Path) -> None
     text = " ".join(out.split())
     assert code == 0
     assert re.search(r"Pays: .*graph:fusion=extended 12\.\d %", text)
-    assert "kernel:legacy=on surely breaks routes: 11 of 11" in text
+    assert re.search(r"kernel:legacy=on surely breaks routes: (\d+) of \1 with it failed", text)
     assert re.search(r"precision:tf32=on 22\.\d % \(but costs too much accuracy\)", text)
     assert "streams=2 together with workspace=small breaks routes" in text
     assert "Going on does not look worth it" in text
