@@ -13,6 +13,8 @@ from rich.text import Text
 
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.sources import BackendOption, DatabaseOption, database_for
+from smart_tuner.engine.backend import load_backend
+from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.groups import group_knobs
 from smart_tuner.knobs.read import write_database
@@ -20,6 +22,7 @@ from smart_tuner.knobs.search import search_knobs
 from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 from smart_tuner.priors.relevance import unlikely
+from smart_tuner.study.precision import region_knobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +46,14 @@ def command(
         str | None,
         typer.Option("--model", metavar="MODEL", help="Say which knobs are idle on it."),
     ] = None,
+    regions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--regions",
+            metavar="WHAT",
+            help="List its regions too: a number, auto, per-layer or a pattern. [repeatable]",
+        ),
+    ] = None,
     backend: BackendOption = "onnxruntime",
     database: DatabaseOption = None,
     as_json: Annotated[
@@ -51,6 +62,8 @@ def command(
 ) -> int:
     """Print a list, or the database as JSON."""
     source = database_for(backend, model, database)
+    if regions:
+        source = _with_regions(source, backend, model, regions)
     found = search_knobs(source, words or [])
     doubts = _doubts(found, model)
     if as_json:
@@ -68,6 +81,18 @@ def command(
     about += f"; {asked} off unless asked for" if asked else ""
     print(about)
     return 0
+
+
+def _with_regions(
+    source: KnobDatabase, backend: str, model: str | None, wanted: Sequence[str]
+) -> KnobDatabase:
+    """The knobs with those of a model's regions before them."""
+    if model is None:
+        msg = "--regions are those of a model: name it with --model."
+        raise UserInputError(msg)
+    spec = load_model(locate_model(Path(model)))
+    own = region_knobs(spec, load_backend(backend), wanted)
+    return KnobDatabase((*own, *source.knobs), source.tuner_version)
 
 
 def _doubts(knobs: Sequence[Knob], model: str | None) -> dict[str, str]:

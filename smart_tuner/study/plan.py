@@ -175,7 +175,7 @@ def make_plan(settings: StudySettings) -> Plan:
     base = merged_base(settings.base, settings.base_settings)
     backend = load_backend(settings.backend)
     precision = plan_precision(settings, model, backend, base)
-    listed = backend.knobs(model)
+    listed = backend.knobs(precision.lowered_spec(model) if precision else model)
     listed = precision.joined(listed) if precision else listed
     check_knobs((f"backend {settings.backend}, knob {knob.name}", knob) for knob in listed)
     database = rebase(listed, base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
@@ -16,7 +16,7 @@ from smart_tuner.precision.support import CALIBRATED, PrecisionSupport
 from smart_tuner.precision.view import load_bare, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from smart_tuner.engine.backend import Backend
@@ -50,6 +50,13 @@ class PrecisionPlan:
     def joined(self, database: KnobDatabase) -> KnobDatabase:
         """The backend's knobs with those of the regions behind them."""
         return KnobDatabase((*database.knobs, *self.knobs), database.tuner_version)
+
+    def lowered_spec(self, model: ModelSpec) -> ModelSpec:
+        """The model as a backend may meet it: knobs of pairs are not idle where regions get them."""
+        if self.values.isdisjoint(CALIBRATED):
+            return model
+        pairs = dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), 1)
+        return replace(model, operators={**pairs, **model.operators})
 
     def job(self, model: ModelSpec, inputs: tuple[Path, ...], seconds: float) -> Job:
         """What has to be prepared once for all routes.
@@ -96,14 +103,37 @@ def plan_precision(
             msg = "--precisions says what regions may be; name the regions, as --regions auto."
             raise UserInputError(msg)
         return None
-    ask = getattr(backend, "precisions", None)
-    support = PrecisionSupport(where=f"backend {backend.name}") if ask is None else ask(base)
+    support = _support(backend, base)
     values = chosen_values(support, settings.precisions)
     view = view_of(load_bare(str(model.path)))
     regions = find_regions(view, settings.regions, str(model.path))
     values, notes = _with_inputs(settings, values)
     knobs = precision_knobs(view, regions, values, support)
     return PrecisionPlan(regions, knobs, frozenset(values), support, settings.calibration, notes)
+
+
+def region_knobs(model: ModelSpec, backend: Backend, wanted: Sequence[str]) -> tuple[Knob, ...]:
+    """The regions of a model as knobs, with every value that the backend takes.
+
+    Args:
+        model: The model.
+        backend: The backend, as it is without a base.
+        wanted: As ``--regions`` says.
+
+    Raises:
+        UserInputError: The model has no regions, a pattern matches nothing, or the backend takes
+            no other precision.
+    """
+    support = _support(backend, {})
+    view = view_of(load_bare(str(model.path)))
+    regions = find_regions(view, wanted, str(model.path))
+    return precision_knobs(view, regions, chosen_values(support, tuple(support.values)), support)
+
+
+def _support(backend: Backend, base: Mapping[str, str]) -> PrecisionSupport:
+    ask = getattr(backend, "precisions", None)
+    support: PrecisionSupport | None = None if ask is None else ask(base)
+    return support or PrecisionSupport(where=f"backend {backend.name}")
 
 
 def _with_inputs(

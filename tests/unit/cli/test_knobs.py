@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tests.unit.cli.calling import call
+from tests.unit.precision.networks import mixed_network, saved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +65,16 @@ def test_without_the_compiler_the_error_names_both_ways_out(
         assert "pip install 'smart-tuner[tensorrt]'" in ended.err
         assert "--database tensorrt-2.19.45" in ended.err
         assert len(ended.err.splitlines()) == 1
+
+
+def test_regions_of_a_network_are_listed_with_what_they_may_be(tmp_path: Path) -> None:
+    model = saved(mixed_network(), tmp_path / "mixed.onnx")
+    ended = call("knobs", "--model", model, "--regions", "2", "precision.")
+    lines = ended.out.splitlines()
+    assert lines[0] == "# precision: 2 knobs"
+    assert lines[1].startswith("precision.stem/conv = keep | fp16 | int8")
+    assert "Conv" in lines[2]
+    assert call("knobs", "--regions", "2").code == 2
+    refused = call("knobs", "--model", model, "--regions", "9")
+    assert refused.code == 2
+    assert "from 1 to 5" in refused.err

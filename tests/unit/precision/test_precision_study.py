@@ -45,7 +45,8 @@ def folder(tmp_path: Path) -> Path:
     """A network with two pairs of inputs."""
     saved(mixed_network(), tmp_path / "mixed.onnx")
     for seed in (0, 2):
-        np.savez(tmp_path / f"{seed}.npz", **inputs_of(seed))
+        arrays: dict[str, Any] = inputs_of(seed)
+        np.savez(tmp_path / f"{seed}.npz", **arrays)
     return tmp_path
 
 
@@ -155,6 +156,14 @@ def test_without_inputs_only_what_needs_none_is_searched(folder: Path) -> None:
     assert plan.precision is not None
     assert plan.precision.values == {"int8_dynamic"}
     assert any("give --inputs" in note for note in plan.notes)
+
+
+def test_knobs_of_quantized_networks_are_no_longer_idle(folder: Path) -> None:
+    backend = "onnxruntime"
+    lowered = make_plan(settings_for(folder, only=[], backend=backend))
+    plain = make_plan(settings_for(folder, only=[], backend=backend, regions=[], precisions=[]))
+    idle = [{knob.name for knob in plan.database if knob.idle} for plan in (plain, lowered)]
+    assert "session:x64quantprecision" in idle[0] - idle[1]
 
 
 def test_regions_that_changed_stop_a_study_from_going_on(folder: Path) -> None:
