@@ -34,8 +34,8 @@ from smart_tuner.study.foretold import LEARNT_AFTER, foretold, violation_share
 HERE = Path(__file__).parent
 SETTINGS = {
     "ppocr-det": ("task_metrics:text_area", "0.05"),
-    "ppocr-rec": ("task_metrics:characters", "0.02"),
-    "ddddocr-det": ("task_metrics:boxes", "0.05"),
+    "ppocr-rec": ("task_metrics:characters", "0.04"),
+    "ddddocr-det": ("task_metrics:boxes", "0.07"),
     "magika": ("top1", "0.05"),
     "ppocr-cls": ("mae", "0.02"),
 }

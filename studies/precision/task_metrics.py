@@ -7,6 +7,9 @@ import numpy as np
 BINARY = 0.3
 """From this probability on, PP-OCR's detector takes a pixel for text (its own default)."""
 
+SURE, STILL_SURE = 0.5, 0.4
+"""Probability of a box that counts, and that it must keep."""
+
 
 def text_area(reference: np.ndarray, actual: np.ndarray) -> float:
     """PP-OCR's detector: 1 - intersection over union of the pixels taken for text."""
@@ -46,14 +49,14 @@ def distance(one: list[int], other: list[int]) -> int:
 def boxes(reference: np.ndarray, actual: np.ndarray) -> float:
     """ddddocr's detector: 1 - intersection over union of the boxes that the trusted output is sure of.
 
-    The mean over the boxes with a probability of 0.5 or more, as the network draws them: centre, width
-    and height in cells of its three grids. A box that is no longer sure counts as lost.
+    The mean over the boxes with a probability of 0.5 or more, before boxes that overlap are dropped. A
+    box whose probability falls below 0.4 counts as lost.
     """
     expected, given = decoded(reference), decoded(actual)
-    sure = expected[:, 4] >= 0.5
+    sure = expected[:, 4] >= SURE
     if not sure.any():
-        return float(np.mean(given[:, 4] >= 0.5))
-    overlaps = np.where(given[sure, 4] >= 0.5, overlap(expected[sure], given[sure]), 0.0)
+        return float(np.mean(given[:, 4] >= SURE))
+    overlaps = np.where(given[sure, 4] >= STILL_SURE, overlap(expected[sure], given[sure]), 0.0)
     return float(1 - overlaps.mean())
 
 
