@@ -35,7 +35,7 @@ def assembled(
     for field, value in model.ListFields():
         if field.name == "graph":
             continue
-        if field.is_repeated if hasattr(field, "is_repeated") else isinstance(value, list):
+        if hasattr(value, "extend"):
             getattr(made, field.name).extend(value)
         else:
             setattr(made, field.name, value)
@@ -50,4 +50,5 @@ def assembled(
     known = {name for node in nodes for name in node.output}
     made.graph.value_info.extend(entry for entry in graph.value_info if entry.name in known)
     made.graph.metadata_props.extend(graph.metadata_props)
+    made.graph.quantization_annotation.extend(graph.quantization_annotation)
     return made

@@ -29,19 +29,19 @@ _REASONS = frozenset({ALL_REASON, ALONE_REASON})
 BUDGET_SHARE = 0.25
 """Share of the budget that these routes may take; beyond it the sampler finds its own way."""
 
-MEASURING_SECONDS = 3.0
-"""What validating and measuring a route takes beside its build, roughly."""
+LEAST_SECONDS = 3.0
+"""What a trial takes at least, its process and its validation included."""
 
 
 def queue_sensitivity(
-    study: optuna.Study, space: SearchSpace, build_seconds: float, budget_seconds: float
+    study: optuna.Study, space: SearchSpace, trial_seconds: float, budget_seconds: float
 ) -> int:
     """Queue routes in a study that has not begun: all regions lowered, then each alone.
 
     Args:
         study: The study.
         space: The knobs that are searched.
-        build_seconds: What the baseline's build took.
+        trial_seconds: What building and measuring the baseline took.
         budget_seconds: Limit on the whole study.
 
     Returns:
@@ -50,7 +50,7 @@ def queue_sensitivity(
     trials = study.get_trials(deepcopy=False)
     if any(trial.params or trial.user_attrs.get(REASON) in _REASONS for trial in trials):
         return 0
-    affordable = int(BUDGET_SHARE * budget_seconds / (build_seconds + MEASURING_SECONDS))
+    affordable = int(BUDGET_SHARE * budget_seconds / max(trial_seconds, LEAST_SECONDS))
     routes = list(_all(space))
     alone = list(_alone(space))
     if len(routes) + len(alone) <= affordable:

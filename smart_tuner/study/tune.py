@@ -137,7 +137,7 @@ def _run(
     search.recover()
     for line in queue_first(study, settings.first, space.choices):
         listener(Note(line))
-    queue_sensitivity(study, space, _build_seconds(session), budget.seconds)
+    queue_sensitivity(study, space, _trial_seconds(session), budget.seconds)
     if session.evaluator.timing_cache is not None and session.baseline.trial.engine:
         budget.cold_build_seconds = session.baseline.trial.engine.build_seconds
     if settings.reuse:
@@ -152,9 +152,10 @@ def _run(
     return _conclude(session, search, budget)
 
 
-def _build_seconds(session: Session) -> float:
-    engine = session.baseline.trial.engine
-    return engine.build_seconds if engine is not None else 0.0
+def _trial_seconds(session: Session) -> float:
+    """What a trial takes, going by the baseline."""
+    seconds = session.baseline.trial.seconds
+    return seconds.get("build", 0.0) + seconds.get("measure", 0.0)
 
 
 def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
