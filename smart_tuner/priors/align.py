@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from smart_tuner.priors.document import KnobEntry, Prior, ValueEntry
 
@@ -32,11 +32,10 @@ class Changes:
         """One sentence a kind, as far as there is something to say."""
         said = []
         if self.unknown_knobs:
-            names = _some(self.unknown_knobs)
-            said.append(f"left out {len(self.unknown_knobs)} knobs not searched here: {names}")
+            said.append(f"left out what is not searched here, {_some('knob', self.unknown_knobs)}")
         if self.unknown_values:
-            names = _some([f"{name}={value}" for name, value in self.unknown_values])
-            said.append(f"left out {len(self.unknown_values)} values not offered here: {names}")
+            names = [f"{name}={value}" for name, value in self.unknown_values]
+            said.append(f"left out what is not offered here, {_some('value', names)}")
         for name, before, now in self.new_defaults[:NAMED]:
             said.append(
                 f"{name} has the default {now} here and had {before} there: only whether it "
@@ -47,13 +46,22 @@ class Changes:
         return tuple(said)
 
 
-def compare_with(prior: Prior, choices: Mapping[str, tuple[str, ...]]) -> Changes:
-    """What of a prior does not fit a space.
+def compare_with(priors: Iterable[Prior], choices: Mapping[str, tuple[str, ...]]) -> Changes:
+    """What of some priors does not fit a space.
 
     Args:
-        prior: The prior.
+        priors: The priors.
         choices: Choices by knob name, the default first.
     """
+    found = [_changes(prior, choices) for prior in priors]
+    return Changes(
+        unknown_knobs=tuple(dict.fromkeys(n for one in found for n in one.unknown_knobs)),
+        unknown_values=tuple(dict.fromkeys(v for one in found for v in one.unknown_values)),
+        new_defaults=tuple(dict.fromkeys(d for one in found for d in one.new_defaults)),
+    )
+
+
+def _changes(prior: Prior, choices: Mapping[str, tuple[str, ...]]) -> Changes:
     known = {name: knob for name, knob in prior.knobs.items() if name in choices}
     return Changes(
         unknown_knobs=tuple(name for name in prior.knobs if name not in choices),
@@ -109,6 +117,7 @@ def _unsigned(entry: ValueEntry) -> ValueEntry:
     return entry.model_copy(update={"evidence": lines})
 
 
-def _some(names: tuple[str, ...] | list[str]) -> str:
+def _some(what: str, names: tuple[str, ...] | list[str]) -> str:
     listed = ", ".join(names[:NAMED])
-    return listed if len(names) <= NAMED else f"{listed} and {len(names) - NAMED} more"
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}: {listed}{more}"

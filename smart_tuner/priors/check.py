@@ -46,7 +46,7 @@ def check_prior_against(prior: Prior, database: KnobDatabase) -> Checked:
     }
     versions = {study.tuner_version for study in prior.studies} - {database.tuner_version, ""}
     return Checked(
-        changes=compare_with(prior, choices),
+        changes=compare_with([prior], choices),
         versions=tuple(sorted(versions)),
         silent=tuple(name for name in choices if name not in prior.knobs),
         known=sum(name in choices for name in prior.knobs),

@@ -78,13 +78,10 @@ def gather(
         if not found:
             notes.append(f"prior: no study in {where} is near enough to this one.")
         priors += found
-    aligned = []
-    for prior in priors:
-        said = compare_with(prior, choices).sentences
-        notes += [f"prior {_named(prior)}: {sentence}." for sentence in said]
-        aligned.append(checked_as(align(prior, choices), target))
+    notes += [f"prior: {said}." for said in compare_with(priors, choices).sentences]
+    aligned = [checked_as(align(prior, choices), target) for prior in priors]
     defaults = {name: values[0] for name, values in choices.items()}
-    return Gathered(merge_priors(aligned, defaults=defaults), tuple(dict.fromkeys(notes)))
+    return Gathered(merge_priors(aligned, defaults=defaults), tuple(notes))
 
 
 def check_asked(asked: Iterable[str]) -> None:
@@ -158,10 +155,3 @@ def _chosen(networks: Sequence[Network], target: Network) -> list[int]:
     if not near:
         return list(range(len(networks)))
     return [place for place, _ in near] + unknown
-
-
-def _named(prior: Prior) -> str:
-    names = [study.name for study in prior.studies]
-    if not names:
-        return "(no study)"
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -84,8 +84,8 @@ def test_what_does_not_fit_is_dropped_with_a_sentence(tmp_path: Path) -> None:
     choices |= {"k2": ("on", "off"), "k3": ("off", "auto")}
     found = gather([str(path)], HERE, choices)
     notes = " ".join(found.notes)
-    assert "left out 1 knobs not searched here: k1" in notes
-    assert "left out 1 values not offered here: k3=on" in notes
+    assert "left out what is not searched here, 1 knob: k1" in notes
+    assert "left out what is not offered here, 1 value: k3=on" in notes
     assert "k2 has the default on here and had off there" in notes
     said = believe(found.prior, weigh(found.prior, HERE)).beliefs.values
     assert not {"k1", "k2", "k3"} & {name for name, _ in said}
