@@ -28,6 +28,11 @@ TOLERANCE = 0.03
 LEAST_RUNS = 4
 """Earlier runs that a latency needs before today's can be judged against them."""
 
+RUN_SPREAD = 0.01
+"""Standard deviation between runs of a log ratio, as long as a store has too few to tell."""
+
+LEAST = 1e-12
+
 
 class Compared(str, Enum):
     """What was compared. Values are stored: add, never rename."""
@@ -84,7 +89,7 @@ def over_default(before: Sequence[Sequence[float]], now: Sequence[float]) -> Slo
     """One engine against its archived default, today and in earlier runs.
 
     With few earlier runs: Welch's t interval over the rounds of both sides (Welch, Biometrika 34,
-    1947). From ``LEAST_RUNS`` on: a prediction interval over the means of runs, which knows how
+    1947), widened by ``RUN_SPREAD``: rounds cannot know how much runs differ. From ``LEAST_RUNS`` on: a prediction interval over the means of runs, which knows how
     much runs of this store differ.
 
     Args:
@@ -99,11 +104,13 @@ def over_default(before: Sequence[Sequence[float]], now: Sequence[float]) -> Slo
     if min(today.size, earlier.size) < 2:
         return _slowdown(difference, math.inf, 1, int(today.size))
     shares = [float(arm.var(ddof=1)) / arm.size for arm in (today, earlier)]
-    total = sum(shares)
-    if total == 0:
-        return _slowdown(difference, 0.0, 1, int(today.size))
-    freedom = total**2 / sum(
-        share**2 / (arm.size - 1) for share, arm in zip(shares, (today, earlier), strict=True)
+    # The spread of runs is taken as known, as by infinitely many.
+    total = sum(shares) + RUN_SPREAD**2 * (1 + 1 / len(before))
+    freedom = total**2 / max(
+        sum(
+            share**2 / (arm.size - 1) for share, arm in zip(shares, (today, earlier), strict=True)
+        ),
+        LEAST,
     )
     return _slowdown(difference, math.sqrt(total), freedom, int(today.size))
 

@@ -130,8 +130,9 @@ class GateOutcome:
             return f"Stopped: {self.broken}."
         slowdown = self.comparison.slowdown if self.comparison else None
         if self.answer is Answer.NOT_COMPARED or slowdown is None:
+            is_same = self.comparison is not None and self.comparison.with_entry == self.entry
             nothing = "there was nothing that it could be compared with"
-            return f"Passed: {nothing if self.due else 'nothing changed'}."
+            return f"Passed: {'nothing changed' if self.entry and is_same else nothing}."
         return self._compared(slowdown)
 
     def _compared(self, slowdown: Slowdown) -> str:
@@ -140,7 +141,7 @@ class GateOutcome:
             return f"{'Slower, and accepted' if self.accepted else 'Slower'}: {found}."
         if self.answer is Answer.UNCLEAR:
             share = f"{100 * (slowdown.high - 1):.0f} %"
-            return f"Passed, but unclear: {found}, so {share} more cannot be excluded."
+            return f"Passed, but unclear: {found}, so a slow-down of {share} cannot be excluded."
         return f"Passed: {found}."
 
     def to_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from smart_tuner.gate.archive import STUDY, Finished, prepare_entry
 from smart_tuner.gate.facts import collect_facts
 from smart_tuner.gate.store import Kept
 from smart_tuner.model.prepare import prepare_workload
+from smart_tuner.priors.build import build_prior
 from smart_tuner.priors.sources import observe_study
 from smart_tuner.report.page import write_report
 from smart_tuner.study.folder import StudyFolder
@@ -115,9 +116,9 @@ def _begun_with(settings: StudySettings, last: Kept | None) -> dict[str, tuple[s
 
 
 def _teaches(study: Path) -> bool:
-    """Whether an archived study can be a prior; one that measured nothing cannot."""
+    """Whether an archived study can be a prior; one that tried nothing but the default cannot."""
     try:
-        observe_study(study)
+        build_prior([observe_study(study)])
     except UserInputError:
         return False
     return True

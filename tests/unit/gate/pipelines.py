@@ -58,6 +58,24 @@ class Pipeline:
         assert ended.out, ended.err
         return ended.code, json.loads(ended.out)
 
+    def was_accepted_with(self, **facts: str) -> Path:
+        """Let the first entry be a candidate, and what was accepted one with other facts.
+
+        Returns:
+            The folder of the accepted entry.
+        """
+        (candidate,) = self.entries()
+        accepted = candidate.with_name("model-before")
+        shutil.copytree(candidate, accepted)
+        document = json.loads((accepted / "entry.json").read_text())
+        document |= {"id": accepted.name, "key": "0" * 16}
+        document["facts"] |= facts
+        (accepted / "entry.json").write_text(json.dumps(document))
+        (run,) = (candidate / "runs").iterdir()
+        text = json.dumps({**json.loads(run.read_text()), "accepted": False})
+        run.write_text(text)
+        return accepted
+
     def copy(self, folder: Path) -> Pipeline:
         shutil.copytree(self.folder, folder)
         return Pipeline(folder)
