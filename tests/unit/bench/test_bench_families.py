@@ -6,12 +6,14 @@ import pytest
 
 from smart_tuner.bench.families import Cell, FamilyComparison, compare_families, parse_cells
 from smart_tuner.bench.family_runs import COLD, INVERTED, KINDS, WARM
+from smart_tuner.bench.leave_one_out import leave_one_out
 from smart_tuner.bench.play import play, play_with
 from smart_tuner.bench.run import Task
 from smart_tuner.bench.workloads import Workload
 from smart_tuner.errors import UserInputError
 from smart_tuner.samplers.route_sampler.beliefs import Beliefs, ValueBelief
 
+RECORDED = Path(__file__).parents[3] / "studies" / "onnxruntime-cpu" / "xeon-4"
 SMALL = FamilyComparison(
     cells=(Cell(0.8, 0.15),),
     families=1,
@@ -46,6 +48,19 @@ def test_a_cold_search_is_the_one_without_a_prior() -> None:
     beliefs = Beliefs({(knob, value): ValueBelief(failure=0.95)})
     _, warned = play_with(task, task.workload.compiler(), "default", beliefs)
     assert [record.route for record in warned] != [record.route for record in records]
+
+
+def test_recorded_studies_are_left_out_one_by_one(tmp_path: Path) -> None:
+    places = [RECORDED / "magika", RECORDED / "ppocr-rec"]
+    summary = leave_one_out(places, (1, 5, 0), tmp_path, 1, lambda *_: None)
+    studies = summary["studies"]
+    assert isinstance(studies, list)
+    assert [study["study"] for study in studies] == ["xeon-4/magika", "xeon-4/ppocr-rec"]
+    assert "56 % operator overlap" in studies[0]["used"][0]
+    text = (tmp_path / "left_out.md").read_text()
+    assert text.count("| warm |") == 2
+    with pytest.raises(UserInputError, match="at least two"):
+        leave_one_out(places[:1], (1, 5, 0), tmp_path, 1, lambda *_: None)
 
 
 def test_cells_are_read_strictly() -> None:
