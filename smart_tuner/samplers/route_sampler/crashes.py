@@ -39,10 +39,13 @@ class Crashes:
     Attributes:
         single: That every route with a value breaks; shape (values,).
         pair: That every route with two values breaks; shape (values, values), zero diagonal.
+        cleared: Pairs that a route that worked had, and such values on the diagonal; shape
+            (values, values).
     """
 
     single: Figures
     pair: Figures
+    cleared: Flags
 
 
 def learn_crashes(flags: Flags, failed: Flags, prior: Figures | None = None) -> Crashes:
@@ -67,7 +70,7 @@ def learn_crashes(flags: Flags, failed: Flags, prior: Figures | None = None) -> 
     np.fill_diagonal(pair, 0.0)
     _blame_pairs(bad, single, pair)
     single, pair = (-np.log1p(-np.minimum(risk, WORST)) for risk in (single, pair))
-    return Crashes(single, pair)
+    return Crashes(single, pair, cleared)
 
 
 def blame(bad: Flags, prior: Figures, leak: Figures) -> Figures:

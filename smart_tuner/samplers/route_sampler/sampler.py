@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from smart_tuner.samplers.route_sampler.allowances import learn_allowances
 from smart_tuner.samplers.route_sampler.climb import Costs, climb
+from smart_tuner.samplers.route_sampler.cover import cover
 from smart_tuner.samplers.route_sampler.crashes import learn_crashes
 from smart_tuner.samplers.route_sampler.effects import fit_effects
 from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
@@ -44,6 +45,10 @@ not at all and a whole draw of the posterior: multiples of the golden ratio, wit
 SURE = 0.3
 """Up to this spread an ask exploits, and who is behind a loss is not drawn."""
 
+COVERING = 0.55
+"""Share of the asks that let values meet, those with the widest draws, once all values were seen in
+feasible routes; in proportion before."""
+
 MAX_ROUTES = 3
 """How many routes of the beliefs are tried as they are: more would eat up a small budget."""
 
@@ -57,7 +62,8 @@ class RouteSampler(RouteProposer):
     Every ask reads the study afresh. It learns sparse effects on log latency, which values and
     pairs of values break routes, and what values use up of accuracy or other constraints; draws
     one set of effects that agrees with the measurements (Thompson sampling); and changes the best
-    route so far wherever the drawn gain outweighs the risk to break it. Values in routes that
+    route so far wherever the drawn gain outweighs the risk to break it. Half of the asks then set
+    knobs that seem not to matter so that values meet that never met. Values in routes that
     left the engine unchanged count as without effect. The proposal is a pure function of the
     study's finished and pending trials, the seed and the trial number.
 
@@ -117,14 +123,20 @@ class RouteSampler(RouteProposer):
         allowances = learnt.allowances
         if spread > SURE:
             allowances = allowances.sample(generator)
-        flags = climb(learnt.base, Costs(self._columns[:, 0], effect, learnt.crashes, allowances))
+        costs = Costs(self._columns[:, 0], effect, learnt.crashes, allowances)
+        flags = climb(learnt.base, costs)
+        covers = spread > 1 - COVERING * learnt.tried.mean()
+        if covers:  # without values that never ran: if it breaks, it is a pair's fault
+            flags &= learnt.tried | learnt.base
+            allowed = learnt.tried & ~learnt.idle
+            flags = cover(flags, replace(costs, effect=mean), allowed, generator)
         new = flags & ~learnt.base
         if spread <= SURE:
             reason = "exploiting"
         elif 2 * int((new & learnt.untried).sum()) > int(new.sum()):
             reason = "screening"
         else:
-            reason = "exploring"
+            reason = "interaction" if covers else "exploring"
         return Proposal(self._route(flags), reason)
 
     def _learn(self, view: TrialView) -> _Learnt:
@@ -151,6 +163,7 @@ class RouteSampler(RouteProposer):
             base=space.flags([view.incumbent(space.default)])[0] & ~idle,
             trust=trust,
             untried=np.asarray(~flags[~view.failed].any(axis=0)),
+            tried=np.asarray(flags[~view.failed & ~view.violated].any(axis=0)),
         )
 
     def _risks(self, flags: Flags, failed: Flags, held: Held) -> Crashes:
@@ -183,6 +196,7 @@ class _Learnt:
         base: The fastest route so far.
         trust: In the beliefs that the search began with.
         untried: Values that no route that worked had.
+        tried: Values that some feasible route had.
     """
 
     effects: Effects
@@ -192,3 +206,4 @@ class _Learnt:
     base: Flags
     trust: float
     untried: Flags
+    tried: Flags
