@@ -19,6 +19,7 @@ from smart_tuner.errors import BuildError, RunError
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.load import load_model
 from smart_tuner.model.prepare import InputOptions, prepare_workload
+from smart_tuner.report.export.runner_onnxruntime import session_runner
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.testing.backend_contract import BackendContract
 from smart_tuner.trial.evaluate import Evaluator, EvaluatorOptions
@@ -178,6 +179,30 @@ def test_without_a_visible_gpu_the_remedy_is_named(models: Path, tmp_path: Path)
         check=True,
     )
     assert "CUDA_VISIBLE_DEVICES" in done.stdout
+
+
+def test_what_is_exported_of_a_graph_follows_new_inputs(
+    onnxruntime_cuda: OnnxRuntimeCudaBackend, models: Path, tmp_path: Path
+) -> None:
+    base = {**EXACT, "cuda:enable_cuda_graph": "1"}
+    request = BuildRequest(models / "mlp.onnx", base=base)
+    engine = onnxruntime_cuda.build(request, tmp_path)
+    (tmp_path / "load_winner.py").write_text(engine.loader)
+    (tmp_path / "run_winner.py").write_text(session_runner("engine.json", on_gpu=True))
+    code = (
+        "import numpy, run_winner\nwinner = run_winner.Winner()\n"
+        "given = numpy.load('given.npz')\n"
+        "for _ in range(3):\n"
+        "    found = {name: winner({'x': given[name]})['y'] for name in given}\n"
+        "numpy.savez('found.npz', **found)\n"
+    )
+    given = {f"x{index}": each["x"] for index, each in enumerate(NETWORKS["mlp"].inputs)}
+    given["again"] = random(given["x0"].shape, 9)
+    np.savez(tmp_path / "given.npz", **given)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    with np.load(tmp_path / "found.npz") as found:
+        for name, x in given.items():
+            assert_close({"y": found[name]}, run_on_processor(models / "mlp.onnx", {"x": x}))
 
 
 def test_what_knobs_call_default_is_the_providers_own(models: Path) -> None:

@@ -22,8 +22,7 @@ _HEAD = '''"""Opens {name} as smart_tuner measured it, with {version}.
 
     from load_winner import load, run_options
     session = load("{name}")
-    outputs = session.run(None, inputs, run_options())
-"""
+{usage}"""
 
 {imports}import onnxruntime
 
@@ -32,6 +31,14 @@ def load(model={default}):
     """Open the session; `model` is the file that was tuned, wherever it lies now."""
     options = onnxruntime.SessionOptions()
 '''
+
+_PLAIN = """    outputs = session.run(None, inputs, run_options())
+"""
+
+_GRAPH = """
+A CUDA graph replays addresses: bind inputs and outputs to tensors on the GPU that stay where they
+are, and call session.run_with_iobinding; `smart-tuner export loader` writes a module that does so.
+"""
 
 _RUN = '''
 
@@ -57,6 +64,9 @@ def loader_source(
     head = _HEAD.format(
         name=model.name,
         version=version,
+        usage=_GRAPH
+        if dict(settings.provider_options).get("enable_cuda_graph") == "1"
+        else _PLAIN,
         imports="from pathlib import Path\n\n" if is_beside else "",
         default=f"Path(__file__).with_name({model.name!r})" if is_beside else repr(str(model)),
     )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from smart_tuner.engine.build import LOADER_FILE, MODEL_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.report.export.page import Export
+from smart_tuner.report.export.runner_onnxruntime import session_runner
 from smart_tuner.report.export.runners import runner_source
+from smart_tuner.report.export.triton_onnxruntime import runs_on_gpu
 from smart_tuner.report.export.winner import ONNXRUNTIME, RTX, TENSORRT, need_runtime
 from smart_tuner.study.manifest import MANIFEST
 
@@ -57,7 +59,7 @@ def export_loader(winner: Winner, place: Path, library: str = "") -> Export:
     names = (*winner.manifest["files"], MANIFEST)
     for name in names:
         shutil.copyfile(winner.folder.winner / name, place / name)
-    source = runner_source(chosen, winner.engine.name, _module(winner))
+    source = _source(winner, chosen)
     (place / RUNNER).write_text(source, encoding="utf-8")
     about = {
         RUNNER: f"`Winner`, which runs it with {chosen}",
@@ -71,6 +73,12 @@ def export_loader(winner: Winner, place: Path, library: str = "") -> Export:
     reads = chosen == "onnxruntime" and not is_beside
     notes = (f"The session reads {winner.model}.",) if reads else ()
     return Export(chosen, about, _CAUTION, notes=notes)
+
+
+def _source(winner: Winner, library: str) -> str:
+    if library == ONNXRUNTIME:
+        return session_runner(winner.engine.name, on_gpu=runs_on_gpu(winner))
+    return runner_source(library, winner.engine.name, _module(winner))
 
 
 def _module(winner: Winner) -> str:

@@ -139,42 +139,15 @@ _CUDA = '''
         return np.dtype(TYPES[self.engine.get_tensor_dtype(name).name])
 '''
 
-_ONNXRUNTIME = '''"""Runs {engine} with onnxruntime.
-
-    from run_winner import Winner
-    winner = Winner("model.onnx")
-    outputs = winner({{name: array for each of winner.inputs}})
-"""
-
-from load_winner import load, run_options
-
-
-class Winner:
-    """The tuned session; calls give outputs by name."""
-
-    def __init__(self, *model):
-        """Open it; give the model's path if the file was moved since it was tuned."""
-        self.session = load(*model)
-        self.inputs = [item.name for item in self.session.get_inputs()]
-        self.outputs = [item.name for item in self.session.get_outputs()]
-
-    def __call__(self, inputs):
-        """Run; `inputs` are numpy arrays by name."""
-        found = self.session.run(self.outputs, inputs, run_options())
-        return dict(zip(self.outputs, found))
-'''
-
 
 def runner_source(library: str, engine: str, module: str) -> str:
     """Write the module that runs a winner.
 
     Args:
-        library: ``cuda-python``, ``torch`` or ``onnxruntime``.
+        library: ``cuda-python`` or ``torch``.
         engine: Name of the engine file.
         module: The SDK's Python module.
     """
-    if library == "onnxruntime":
-        return _ONNXRUNTIME.format(engine=engine)
     is_torch = library == "torch"
     head, _, body = _ENGINE.partition("\n\nclass Winner:")
     text = "".join(

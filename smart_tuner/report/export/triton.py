@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from smart_tuner.errors import UserInputError
 from smart_tuner.report.export.page import Export
 from smart_tuner.report.export.tensors import winner_tensors
-from smart_tuner.report.export.triton_onnxruntime import model_files, onnxruntime_config
+from smart_tuner.report.export.triton_onnxruntime import (
+    model_files,
+    onnxruntime_config,
+    runs_on_gpu,
+)
 from smart_tuner.report.export.winner import ONNXRUNTIME, TENSORRT, need_runtime
 
 if TYPE_CHECKING:
@@ -106,7 +110,7 @@ def _config(winner: Winner) -> Iterator[str]:
     yield "max_batch_size: 0"
     yield from _tensors("input", tensors.inputs)
     yield from _tensors("output", tensors.outputs)
-    on_gpu = is_plan or winner.settings.get("provider", "cpu") == "cuda"
+    on_gpu = is_plan or runs_on_gpu(winner)
     yield f"instance_group [ {{ count: 1 kind: {'KIND_GPU' if on_gpu else 'KIND_CPU'} }} ]"
     if is_plan and winner.settings.get("launch") == "graph":
         yield "optimization { cuda { graphs: true } }"

@@ -7,6 +7,7 @@ gain was measured with them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from smart_tuner.report.export.winner import Winner
 
+_GRAPH = "enable_cuda_graph"
 NO_PLACE = "its configuration has no key for it"
 
 _LEVELS = {"disable": 2, "basic": -1, "extended": 1, "all": None}
@@ -41,11 +43,32 @@ def onnxruntime_config(winner: Winner) -> tuple[list[str], dict[str, str]]:
     Raises:
         UserInputError: The engine file is not one of ONNX Runtime.
     """
-    try:
-        document = json.loads(winner.engine.read_text(encoding="utf-8"))
-        settings: dict[str, Any] = document["settings"]
+    with _readable(winner):
+        settings = _settings(winner)
         found = list(_parameters(settings)), dict(_without(settings))
         return [*map(_parameter, found[0]), *_optimization(settings)], found[1]
+
+
+def runs_on_gpu(winner: Winner) -> bool:
+    """Whether a session runs with the CUDA provider.
+
+    Raises:
+        UserInputError: The engine file is not one of ONNX Runtime.
+    """
+    with _readable(winner):
+        return bool(_settings(winner)["provider"] == "cuda")
+
+
+def _settings(winner: Winner) -> dict[str, Any]:
+    document = json.loads(winner.engine.read_text(encoding="utf-8"))
+    return dict(document["settings"])
+
+
+@contextlib.contextmanager
+def _readable(winner: Winner) -> Iterator[None]:
+    """Say in one line that an engine file is damaged."""
+    try:
+        yield
     except (OSError, ValueError, KeyError, TypeError) as error:
         msg = f"{winner.engine} is not an ONNX Runtime engine file ({error!r}): ship anew."
         raise UserInputError(msg) from None
@@ -91,6 +114,8 @@ def _without(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     names += [f"graph_optimization_level={level}"] if level not in _LEVELS else []
     names += [f"execution_order={order}"] if order != "default" else []
     yield from ((name, NO_PLACE) for name in names)
+    if dict(settings["provider_options"]).get(_GRAPH) == "1":
+        yield f"cuda:{_GRAPH}=1", "a graph replays addresses, and those of requests change"
     if library := settings["custom_op_library"]:
         yield (
             f"custom_op_library={library}",
@@ -113,6 +138,7 @@ def _optimization(settings: Mapping[str, Any]) -> Iterator[str]:
     options = " ".join(
         f'parameters {{ key: "{key}" value: {json.dumps(str(value))} }}'
         for key, value in settings["provider_options"]
+        if key != _GRAPH
     )
     cuda = (
         f' execution_accelerators {{ gpu_execution_accelerator: [ {{ name: "cuda" {options} }} ] }}'

@@ -74,7 +74,9 @@ class Winner:
 
     def _runtime(self) -> tuple[str, str]:
         name, _, version = str(self.manifest["platform"]["backend_version"]).partition(" ")
-        return name.lower().replace("-", "_"), version
+        # Packages of one runtime for several kinds of devices, such as onnxruntime-gpu.
+        is_session = name.startswith(ONNXRUNTIME)
+        return ONNXRUNTIME if is_session else name.lower().replace("-", "_"), version
 
     @property
     def is_plan(self) -> bool:

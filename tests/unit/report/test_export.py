@@ -23,6 +23,7 @@ from smart_tuner.backends.onnxruntime.loader import loader_source
 from smart_tuner.backends.onnxruntime.settings import SessionSettings
 from smart_tuner.knobs.read import bundled_database
 from smart_tuner.model.tensors import save_tensors
+from smart_tuner.report.export.runner_onnxruntime import session_runner
 from smart_tuner.report.export.runners import runner_source
 from smart_tuner.report.export.tensors import winner_tensors
 from smart_tuner.report.export.winner import read_winner
@@ -421,12 +422,19 @@ class TestOnnxRuntime:
         }
 
     def test_options_of_the_cuda_provider_go_along(self, there: Path) -> None:
-        settings = SessionSettings(provider="cuda", provider_options=(("use_tf32", "0"),))
+        options = (("enable_cuda_graph", "1"), ("use_tf32", "0"))
+        settings = SessionSettings(provider="cuda", provider_options=options)
         engine = there / "model.study" / "winner" / "engine.json"
         engine.write_text(json.dumps({"settings": settings.to_json()}))
         digest = hashlib.sha256(engine.read_bytes()).hexdigest()
-        change(there, files={"engine.json": digest}, base={"provider": "cuda"})
-        text = (export("triton") / "model" / "config.pbtxt").read_text()
+        change(
+            there,
+            platform={"backend_version": "onnxruntime-gpu 1.31.1"},
+            files={"engine.json": digest},
+        )
+        ended = call("export", "triton", "model.study", "--json")
+        assert list(json.loads(ended.out)["without"]) == ["cuda:enable_cuda_graph=1"]
+        text = Path("model.triton/model/config.pbtxt").read_text()
         assert "kind: KIND_GPU" in text
         assert 'name: "cuda" parameters { key: "use_tf32" value: "0" }' in text
 
@@ -446,17 +454,19 @@ class TestOnnxRuntime:
         assert what in line
         assert "one of onnxruntime" in line
 
-    def test_the_loader_runs_the_session(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("on_gpu", [False, True])
+    def test_the_loader_runs_the_session(self, tmp_path: Path, on_gpu: bool) -> None:
         """With the real runtime, in a process of its own."""
         model = write_simulated_model(tmp_path, compiler())
         source = loader_source(model, SessionSettings(intra_threads=1), "onnxruntime")
         (tmp_path / "load_winner.py").write_text(source)
-        runner = runner_source("onnxruntime", "engine.json", "onnxruntime")
-        (tmp_path / "run_winner.py").write_text(runner)
+        (tmp_path / "run_winner.py").write_text(session_runner("engine.json", on_gpu=on_gpu))
         code = (
-            "import numpy\nfrom run_winner import Winner\nwinner = Winner()\n"
-            "x = numpy.full((1, 16), 3, numpy.float32)\n"
-            "print(winner.inputs, float(winner({'x': x})['y'].sum()))\n"
+            "import numpy, run_winner\nrun_winner.DEVICE = 'cpu'\nwinner = run_winner.Winner()\n"
+            "for value in (5, 3):\n"
+            "    x = numpy.full((1, 16), value, numpy.float32)\n"
+            "    y = winner({'x': x})['y']\n"
+            "print(winner.inputs, float(y.sum()))\n"
         )
         ran = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

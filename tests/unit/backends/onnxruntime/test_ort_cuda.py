@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from onnx import TensorProto, helper
 
 from smart_tuner.backends.onnxruntime import OnnxRuntimeBackend, OnnxRuntimeCudaBackend
 from smart_tuner.backends.onnxruntime.device_runner import DeviceRunner
+from smart_tuner.backends.onnxruntime.loader import loader_source
 from smart_tuner.backends.onnxruntime.runtime import runtime_version
 from smart_tuner.backends.onnxruntime.settings import SessionSettings
 from smart_tuner.engine.backend import installed_backends
@@ -19,7 +21,6 @@ from smart_tuner.errors import EnvironmentNotFit, RunError, UserInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     SaveModel = Callable[..., Path]
 
@@ -119,3 +120,13 @@ def test_a_gpu_takes_half_precision_gladly_and_integers_only_when_asked() -> Non
     support = OnnxRuntimeCudaBackend().precisions({})
     assert support.values["fp16"] == ""
     assert "slow" in support.values["int8"]
+
+
+def test_the_loader_of_a_graph_says_that_addresses_have_to_stay() -> None:
+    def source(**options: str) -> str:
+        settings = SessionSettings(provider="cuda", provider_options=tuple(options.items()))
+        return loader_source(Path("model.onnx"), settings, "onnxruntime-gpu 1.31.1")
+
+    assert "run_with_iobinding" in source(enable_cuda_graph="1")
+    assert "session.run(None, inputs" in source(use_tf32="0")
+    compile(source(enable_cuda_graph="1"), "load_winner.py", "exec")
