@@ -30,7 +30,9 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            msg = f"The {what} {path} is too large: {MAX_BYTES >> 20} MiB are enough for anybody's."
+            msg = (
+                f"The {what} {path} is too large: {MAX_BYTES >> 20} MiB are enough for anybody's."
+            )
             raise UserInputError(msg)
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
