@@ -198,7 +198,8 @@ def test_what_is_exported_of_a_graph_follows_new_inputs(
     )
     given = {f"x{index}": each["x"] for index, each in enumerate(NETWORKS["mlp"].inputs)}
     given["again"] = random(given["x0"].shape, 9)
-    np.savez(tmp_path / "given.npz", **given)
+    arrays: Any = given
+    np.savez(tmp_path / "given.npz", **arrays)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     with np.load(tmp_path / "found.npz") as found:
         for name, x in given.items():
