@@ -6,11 +6,12 @@ can be weighed by how near it is to the study at hand, checked, edited, or struc
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003, pydantic reads the annotations
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from smart_tuner.knobs.text import name_fault, value_fault
+from smart_tuner.knobs.text import clean_sentence, name_fault, value_fault
 
 SCHEMA_VERSION = 1
 KIND = "smart_tuner prior"
@@ -22,8 +23,17 @@ MAX_OPERATORS = 2_000
 MAX_ROUTES = 5
 LARGEST_EFFECT = 12.0
 
-Text = Annotated[str, Field(max_length=300)]
-Note = Annotated[str, Field(max_length=2_000)]
+
+def _printable(text: str) -> str:
+    """Refuse what a terminal would obey instead of show; notes may have lines."""
+    if not text.replace("\n", "").isprintable():
+        msg = "the text holds a control character"
+        raise ValueError(msg)
+    return text
+
+
+Text = Annotated[str, Field(max_length=300), AfterValidator(_printable)]
+Note = Annotated[str, Field(max_length=2_000), AfterValidator(_printable)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,79}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -48,6 +58,17 @@ class Network(BaseModel):
     sha256: Text = ""
     size_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = 0
     operators: Operators = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, sha256: str, size_bytes: int, operators: Mapping[str, int]) -> Network:
+        """Of a model file, whatever its names are; of too many operators the most frequent ones."""
+        most = sorted(operators.items(), key=lambda item: (-item[1], item[0]))[:MAX_OPERATORS]
+        return cls(
+            name=clean_sentence(name)[:300],
+            sha256=sha256,
+            size_bytes=size_bytes,
+            operators={clean_sentence(op)[:300]: count for op, count in sorted(most)},
+        )
 
 
 class BestRoute(BaseModel):

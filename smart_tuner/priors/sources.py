@@ -122,9 +122,7 @@ def network_of(document: Mapping[str, Any]) -> Network:
         if path is not None and path.is_file():
             spec = load_model(path)
             if spec.sha256 == digest:
-                operators = dict(spec.operators)
-                size = spec.size_bytes
-                return Network(name=name, sha256=digest, size_bytes=size, operators=operators)
+                return Network.of(name, digest, spec.size_bytes, spec.operators)
     except (SmartTunerError, OSError):
         pass
     return Network(name=name, sha256=digest[:300])

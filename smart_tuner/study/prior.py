@@ -61,7 +61,8 @@ def named_priors(asked: Sequence[str]) -> list[str]:
 
 def network_facts(model: ModelSpec) -> dict[str, Any]:
     """What a study keeps of its network, so that later ones can tell how near it is."""
-    return {"size_bytes": model.size_bytes, "operators": dict(model.operators)}
+    network = Network.of("", "", model.size_bytes, model.operators)
+    return {"size_bytes": network.size_bytes, "operators": network.operators}
 
 
 def begin_prior(
@@ -116,11 +117,11 @@ def target_of(plan: Plan, platform: Platform, constraint: AccuracyConstraint) ->
         metric=constraint.metric,
         epsilon=repr(constraint.epsilon),
         objective=plan.goal.objective,
-        network=Network(
-            name=plan.model.path.name[:300],
-            sha256=plan.model.sha256,
-            size_bytes=plan.model.size_bytes,
-            operators=dict(plan.model.operators),
+        network=Network.of(
+            plan.model.path.name,
+            plan.model.sha256,
+            plan.model.size_bytes,
+            plan.model.operators,
         ),
     )
 

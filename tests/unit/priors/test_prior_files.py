@@ -58,7 +58,9 @@ def test_each_study_has_one_line_under_each_value() -> None:
 
 
 def test_people_may_edit_it(file: Path) -> None:
-    edited(file, 'default = "off"\nnotes = ""', 'default = "off"\nnotes = "we use [this]\\u0007"')
+    edited(
+        file, 'default = "off"\nnotes = ""', 'default = "off"\nnotes = "we use [this]\\nevery day"'
+    )
     text = file.read_text().replace("failure = 0.", "failure=0.", 1)
     file.write_text(text + "\n# a last remark\n")
     assert any(knob.notes.startswith("we use") for knob in read_prior(file).knobs.values())
@@ -79,6 +81,7 @@ def test_people_may_edit_it(file: Path) -> None:
         ("knobs.k39", "knobs.'a=b'", "name holds '='"),
         ("\none = {", "\ntwo = {", "study two, which is not listed"),
         ('id = "one"', 'id = "../one"', "studies.0.id"),
+        ('notes = "', 'notes = "\\u001b[2J', "control character"),
         ("notes = ", "surprise = 1\nnotes = ", "surprise"),
         ("[[studies]]", "[[studies", "line"),
     ],
