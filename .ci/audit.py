@@ -23,13 +23,15 @@ def main() -> int:
         report = Path(folder) / "audit.json"
         command = [sys.executable, "-m", "pip_audit", "--requirement", str(lock)]
         command += ["--no-deps", "--disable-pip", "--format=json", f"--output={report}"]
+        why = f"no answer in {SECONDS} s"
         try:
-            subprocess.run(  # noqa: S603, a fixed command, no shell
+            done = subprocess.run(  # noqa: S603, a fixed command, no shell
                 command, capture_output=True, text=True, timeout=SECONDS, check=False
             )
+            why = "".join(done.stderr.strip().splitlines()[-1:])[:200]
             found = json.loads(report.read_text(encoding="utf-8"))["dependencies"]
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            print(f"audit left out: nobody could be asked ({type(error).__name__})")
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            print(f"audit left out, nobody could be asked: {why}")
             return 0
     if skipped := [item["name"] for item in found if "skip_reason" in item]:
         print(f"audit: {len(skipped)} of {len(found)} packages are unknown to this index")
