@@ -2,8 +2,9 @@
 
     studies/precision/study.py OUT JOB:NAME...
 
-Jobs: ``session`` and ``precision``, two studies of one budget, the second with regions as knobs, each
-followed by ``verify --rebuild`` if there is a winner; ``sweep``, all 16 candidates of four regions,
+Jobs: ``session``, the session knobs alone; ``precision``, four regions alone, everything int8 tried
+first, as anybody would; ``both``, all knobs, the winner of ``precision`` tried first; each followed by
+``verify --rebuild`` if there is a winner; ``sweep``, all 16 candidates of four regions,
 epsilon from infinity to 0; ``trust``, a search over single layers, for what the accuracy model foretold
 of each trial and what came.
 
@@ -44,6 +45,7 @@ SETTINGS = {
 PRECISION = "precision.*"
 KEPT = ("study.toml", "platform.json", "result.json", "trials.jsonl", "report.md", "winner/manifest.json")
 REGIONS = "4"
+INT8 = ("--regions", REGIONS, "--precisions", "int8")
 
 
 def tuner(*words: object, code: tuple[int, ...] = (0,)) -> str:
@@ -70,21 +72,33 @@ def given(out: Path, name: str, epsilon: str) -> list[object]:
 
 def session(out: Path, name: str) -> None:
     """Session knobs alone."""
-    gain(out, name, "session")
+    gain(out, name, "session", [])
 
 
 def precision(out: Path, name: str) -> None:
-    """The same budget, with regions as knobs."""
-    gain(out, name, "precision")
+    """Regions alone."""
+    everything = " ".join(f"-{knob}=int8" for knob in region_knobs(name))
+    gain(out, name, "precision", [*INT8, "--only", PRECISION, f"--first={everything}"])
 
 
-def gain(out: Path, name: str, kind: str) -> None:
+def both(out: Path, name: str) -> None:
+    """Regions and session knobs."""
+    result = json.loads((out / f"{name}-precision.study" / "result.json").read_text())
+    gain(out, name, "both", [*INT8, f"--first={result['route']}"])
+
+
+def region_knobs(name: str) -> list[str]:
+    """The knobs of a network's four regions."""
+    path = str(fetch_public_model(name))
+    return [f"precision.{region.name}" for region in find_regions(view_of(load_bare(path)), (REGIONS,), path)]
+
+
+def gain(out: Path, name: str, kind: str, words: list[str]) -> None:
     """A study to its end, then the winner, built anew."""
     study, kept = out / f"{name}-{kind}.study", out / "kept" / f"{name}-{kind}"
-    regions = ["--regions", "auto"] if kind == "precision" else []
-    tune(name, study, *regions, *given(out, name, SETTINGS[name][1]))
+    tune(name, study, *words, *given(out, name, SETTINGS[name][1]))
     keep(study, kept)
-    if kind == "precision":
+    if kind != "session":
         write_trust(kept, name, study)
     if (study / "winner").is_dir():
         (kept / "verify.json").write_text(tuner("verify", study, "--rebuild", "--json", code=(0, 1)))
@@ -109,14 +123,13 @@ def keep(study: Path, kept: Path) -> None:
 def sweep(out: Path, name: str) -> None:
     """Try all candidates of four regions at an infinite epsilon, then lower it in thought."""
     study, kept = out / f"{name}-sweep.study", out / "kept" / f"{name}-sweep"
-    path = str(fetch_public_model(name))
-    knobs = [f"precision.{region.name}" for region in find_regions(view_of(load_bare(path)), (REGIONS,), path)]
+    knobs = region_knobs(name)
     routes = [
         " ".join(f"-{knob}=int8" for knob, turned in zip(knobs, bits, strict=True) if turned)
         for bits in product((False, True), repeat=len(knobs))
     ]
     first = [f"--first={route}" for route in routes if route]
-    words = ["--regions", REGIONS, "--precisions", "int8", "--only", PRECISION, "--trials", len(routes)]
+    words = [*INT8, "--only", PRECISION, "--trials", len(routes)]
     # No gain ships here: nothing is confirmed, all time goes to the candidates.
     tune(name, study, *words, *first, "--min-gain", 1000, *given(out, name, "inf"))
     keep(study, kept)
@@ -293,7 +306,7 @@ def side_by_side(out: Path, jobs: list[str], shares: int) -> None:
 
 
 def main() -> None:
-    jobs = {"session": session, "precision": precision, "sweep": sweep, "trust": trust}
+    jobs = {"session": session, "precision": precision, "both": both, "sweep": sweep, "trust": trust}
     wanted = [text.partition(":") for text in sys.argv[2:]]
     if not wanted or any(job not in jobs or name not in SETTINGS for job, _, name in wanted):
         sys.exit(f"usage: study.py OUT JOB:NAME..., jobs {', '.join(jobs)}, names {', '.join(SETTINGS)}")
