@@ -9,23 +9,21 @@ one with all its parameters, and workers ask one after the other, each seeing th
 from __future__ import annotations
 
 import copy
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import optuna
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
-from optuna.storages._rdb.models import BaseModel
-from sqlalchemy import create_engine, or_, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 from typing_extensions import override
 
 from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
 from smart_tuner.storages.address import DRIVER
-from smart_tuner.storages.database_rows import TRIALS, next_trial_id, read_trials, write_change
+from smart_tuner.storages.database_rows import next_trial_id, write_change
+from smart_tuner.storages.database_tables import LOCK_SPACE, Tables
 from smart_tuner.storages.overlay import Overlay, set_param, set_state, set_system, set_user
 
 if TYPE_CHECKING:
@@ -34,15 +32,10 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import StudyDirection
     from optuna.trial import FrozenTrial, TrialState
-    from sqlalchemy import Connection
 
     from smart_tuner.storages.overlay import Change
 
 LOCK_SECONDS = 60
-LOCK_SPACE = 0x736D7274
-"""First of the two numbers of our advisory locks; the second is the study's id."""
-
-CONNECT_SECONDS = 10
 
 
 def open_database_study(
@@ -117,7 +110,7 @@ class DatabaseStorage(_CachedStorage):
     def __init__(self, url: str, *, create: bool) -> None:
         self.url = url
         scheme = urlsplit(url).scheme
-        self._tables = _Tables(f"{DRIVER}{url.removeprefix(scheme)}", create=create)
+        self._tables = Tables(f"{DRIVER}{url.removeprefix(scheme)}", create=create)
         super().__init__(self._tables)
         self._study_id = 0
         self._overlay: Overlay | None = None
@@ -244,61 +237,3 @@ class DatabaseStorage(_CachedStorage):
         if self._overlay is None:
             return None
         return self._overlay.touch(self.get_trial(trial_id))
-
-
-class _Tables(RDBStorage):
-    """Optuna's storage, reading many rows at a time.
-
-    Attributes:
-        connection: That of the transaction under way, which reads as well.
-    """
-
-    def __init__(self, address: str, *, create: bool) -> None:
-        self.connection: Connection | None = None
-        arguments = {"connect_timeout": CONNECT_SECONDS}
-        # Between two trials a worker holds no connection: servers take a hundred or so.
-        options = {"poolclass": NullPool, "connect_args": arguments}
-        with _tables_made(address, arguments) if create else nullcontext():
-            super().__init__(address, engine_kwargs=options, skip_table_creation=True)
-
-    @override
-    def _get_trials(
-        self,
-        study_id: int,
-        states: Container[TrialState] | None,
-        included_trial_ids: set[int],
-        trial_id_greater_than: int,
-    ) -> list[FrozenTrial]:
-        is_wanted = or_(
-            TRIALS.c.trial_id > trial_id_greater_than, TRIALS.c.trial_id.in_(included_trial_ids)
-        )
-        mine = TRIALS.c.study_id == study_id
-        if self.connection is not None:
-            trials = read_trials(self.connection, mine, is_wanted)
-        else:
-            with self.engine.connect() as connection:
-                trials = read_trials(connection, mine, is_wanted)
-        if not trials and trial_id_greater_than < 0:
-            self.get_study_name_from_id(study_id)  # raises KeyError if there is no such study
-        return [trial for trial in trials if states is None or trial.state in states]
-
-    @override
-    def get_trial(self, trial_id: int) -> FrozenTrial:
-        with self.engine.connect() as connection:
-            trials = read_trials(connection, TRIALS.c.trial_id == trial_id)
-        if not trials:
-            msg = f"No trial with id {trial_id}."
-            raise KeyError(msg)
-        return trials[0]
-
-
-@contextmanager
-def _tables_made(address: str, arguments: dict[str, int]) -> Iterator[None]:
-    """Make Optuna's tables where they are missing; who comes at the same time waits."""
-    engine = create_engine(address, poolclass=NullPool, connect_args=arguments)
-    with engine.begin() as connection:
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 0)"))
-        BaseModel.metadata.create_all(connection)
-    with engine.begin() as connection:
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 0)"))
-        yield

@@ -4,6 +4,7 @@ The suite runs a few seeds; ``pytest tests/faults --fault-seeds 50`` runs more.
 """
 
 import json
+import os
 import random
 import resource
 import signal
@@ -89,7 +90,8 @@ def begin(victim: Victim, fault: str, trials: int) -> Session:
         place = victim.temporary.parent / "clock"
         place.mkdir(exist_ok=True)
         (place / "sitecustomize.py").write_text(CLOCK)
-        options["environment"] = {"PYTHONPATH": str(place)}
+        paths = (str(place), os.environ.get("PYTHONPATH", ""))
+        options["environment"] = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     if fault == "torn journal" and journal.exists():
         journal.write_bytes(journal.read_bytes() + b'{"op_code":5,"trial_id":1,"param_na')
     return victim.start(*OPTIONS, "--trials", str(trials), **options)
@@ -112,12 +114,12 @@ def suffer(victim: Victim, fault: str, dice: random.Random, trials: int) -> None
     victim.wait_until_alone()
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_nothing_is_lost_or_counted_twice(victim: Victim, fault_seed: int) -> None:
     dice = random.Random(fault_seed)
     finished: list[int] = []
     for fault in dice.sample([*FAULTS, *SETTINGS], 3):
-        suffer(victim, fault, dice, len(finished) + 12)
+        suffer(victim, fault, dice, len(finished) + 6)
         before, finished = finished, victim.ends()
         assert finished[: len(before)] == before, f"what was finished stays: {fault}"
         assert len(finished) == len(set(finished)), f"no trial ends twice: {fault}"

@@ -77,26 +77,26 @@ def work_and_kill(victim: Victim, leader: Session, workers: int, kills: int) -> 
     victim.wait_until_alone()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 def test_two_workers_finish_a_study_though_one_is_killed_again_and_again(victim: Victim) -> None:
-    leader = victim.start(*OPTIONS, "--trials", "16")
+    leader = victim.start(*OPTIONS, "--trials", "12")
     work_and_kill(victim, leader, workers=1, kills=2)
-    assert len(check(victim, 16)) >= 2
+    assert len(check(victim, 12)) >= 2
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_four_workers_finish_a_study_in_postgresql_though_some_are_killed(
     victim: Victim, server: Server
 ) -> None:
     server.empty()
-    leader = victim.start(*OPTIONS, "--trials", "24", "--storage", server.url)
-    work_and_kill(victim, leader, workers=3, kills=3)
-    assert len(check(victim, 24)) >= 3
+    leader = victim.start(*OPTIONS, "--trials", "14", "--storage", server.url)
+    work_and_kill(victim, leader, workers=3, kills=2)
+    assert len(check(victim, 14)) >= 3
     assert (victim.study / "artifacts").is_dir(), "logs are kept for Optuna's dashboard"
     assert not (victim.study / "journal.log").exists()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(900)
 def test_a_database_that_is_killed_is_named_and_the_same_command_goes_on(victim: Victim) -> None:
     with running_server() as server:
         options = (*OPTIONS, "--storage", server.url)
@@ -115,17 +115,17 @@ def test_a_database_that_is_killed_is_named_and_the_same_command_goes_on(victim:
 
 
 def test_a_leader_that_is_killed_is_succeeded_while_a_worker_goes_on(victim: Victim) -> None:
-    leader = victim.start(*OPTIONS, "--trials", "20")
+    leader = victim.start(*OPTIONS, "--trials", "12")
     leader.wait_for(r"^trial   1 ")
     worker = victim.start_worker()
     worker.wait_for(r"^\[search\]")
     leader.send(signal.SIGKILL)
     leader.finish()
     worker.wait_for(r"^trial ")
-    leader = victim.start(*OPTIONS, "--trials", "20")
+    leader = victim.start(*OPTIONS, "--trials", "12")
     assert leader.finish() == 0, leader.text
     assert worker.finish() == 0, worker.text
-    assert len(check(victim, 20)) == 3
+    assert len(check(victim, 12)) == 3
 
 
 def test_a_worker_on_another_platform_is_refused_in_one_line(victim: Victim) -> None:

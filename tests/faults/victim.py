@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import optuna
 
-PATIENCE = 100.0
+PATIENCE = 300.0
 """Seconds that a session may take to come to where a test waits for it."""
 
 SET_STATE = 6
@@ -188,6 +188,12 @@ class Session:
 
     def finish(self) -> int:
         """Wait for its end and return the exit code."""
-        rest, _ = self.process.communicate(timeout=PATIENCE)
+        try:
+            rest, _ = self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            rest, _ = self.process.communicate()
+            msg = f"it did not end within {PATIENCE:.0f} s: {self.text}{rest}"
+            raise AssertionError(msg) from None
         self.lines.append(rest)
         return self.process.returncode
