@@ -11,7 +11,12 @@ from smart_tuner.report.analysis.failures import failures_of
 from smart_tuner.report.analysis.history import history_of
 from smart_tuner.report.analysis.phases import phases_of
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of
-from smart_tuner.report.figures.knobs import effects_figure, failures_figure
+from smart_tuner.report.figures.knobs import (
+    drawn_effects,
+    drawn_failures,
+    effects_figure,
+    failures_figure,
+)
 from smart_tuner.report.figures.measuring import confirmation_figure, phases_figure
 from smart_tuner.report.figures.search import history_figure, sweep_figure, tradeoff_figure
 from smart_tuner.report.figures.style import new_figure
@@ -79,14 +84,14 @@ def _sweep(view: StudyView) -> Picture:
 
 def _effects(view: StudyView) -> Picture:
     data = effects_of(view)
-    figure = effects_figure(data) if data.values else None
+    figure = effects_figure(data) if drawn_effects(data) else None
     title = "Effect of knob values, with 95 % intervals"
     return Picture(title, figure, " ".join(effects_words(data, failures_of(view))))
 
 
 def _failures(view: StudyView) -> Picture:
     data = failures_of(view)
-    figure = failures_figure(data) if data.values else None
+    figure = failures_figure(data) if drawn_failures(data) else None
     return Picture("What breaks, by knob value", figure, " ".join(failures_words(data)))
 
 
