@@ -210,7 +210,7 @@ def steps(candidates: list[dict]) -> list[dict]:
     """Eligible candidates and the fastest of them, epsilon falling: each step holds down to its epsilon."""
     usable = [one for one in candidates if one["gain"] and math.isfinite(one["loss"])]
     found = []
-    for epsilon in [*sorted({one["loss"] for one in usable}, reverse=True), 0.0]:
+    for epsilon in sorted({0.0, *(one["loss"] for one in usable)}, reverse=True):
         eligible = [one for one in usable if one["loss"] <= epsilon]
         # Not even the baseline equals its reference to the last bit: at 0 none may be left.
         fastest = max(eligible, key=lambda one: one["gain"], default={"int8": "none", "gain": math.nan})
