@@ -15,6 +15,7 @@ from smart_tuner.cli.output import print_json
 from smart_tuner.engine.backend import load_backend
 from smart_tuner.errors import BackendNotFound
 from smart_tuner.knobs.read import read_database
+from smart_tuner.report.reading import read_study
 from smart_tuner.report.status import StudyStatus
 from smart_tuner.study.result import TuneResult
 from smart_tuner.study.statistics import Gain
@@ -39,6 +40,10 @@ def test_a_study_ends_with_a_page_to_look_at(finished: Path) -> None:
     assert "faster than the default" in page
     assert "-speed" not in page.partition("<script")[0]  # knobs stand in a table, by name
     assert "speed" in page.partition("<script")[0]
+    view = read_study(finished)
+    assert {run.phase for run in view.runs} >= {"finalist", "report"}
+    assert all(run.blocks or run.unchanged for run in view.runs)
+    assert len(view.noise) == 1
 
 
 def names(kind: type) -> set[str]:
