@@ -33,7 +33,7 @@ HELP = (
     "Keep what studies taught as a file: build it of studies, show it, check it against the "
     "knobs of today, or write its page for people."
 )
-EXAMPLE = "smart-tuner priors build studies/resnet50 studies/vgg --out cnn.prior.toml"
+EXAMPLE = "smart-tuner priors build studies --out cnn.prior.toml"
 NEEDS_ARGUMENTS = True
 
 PIPE_WIDTH = 160
