@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from smart_tuner.gate.outcome import GateOptions
     from smart_tuner.gate.store import Kept
 
+LATENCY_ROUNDS = 3
+"""Rounds where the default ships: they give its latency, and runs differ more than rounds do."""
+
 SHIPS, BASELINE, DEFAULT = "what ships now", "the stored engine", "the default"
 
 
@@ -82,7 +85,9 @@ class Comparing:
                 trouble = str(error)
         against: tuple[Round, ...] = ()
         if has_gain or not judged:
-            against = self._default(out.side(DEFAULT, entry.default), candidate, before, is_same)
+            against = self._default(
+                out.side(DEFAULT, entry.default), candidate, before, is_same=is_same
+            )
         ratios = tuple(round_.log_ratio for round_ in against) if has_gain else ()
         latencies = tuple(round_.candidate_ms for round_ in (*judged, *against))
         if compared is None:
@@ -122,7 +127,8 @@ class Comparing:
         default: Side,
         candidate: Side,
         before: Kept | None,
-        is_same: bool,  # noqa: FBT001
+        *,
+        is_same: bool,
     ) -> tuple[Round, ...]:
         """Rounds against the default; more than the first only where they are what is judged."""
         earlier = [run.over_default for run in before.runs if run.over_default] if before else []
@@ -133,7 +139,9 @@ class Comparing:
             today = [round_.log_ratio for round_ in rounds]
             return over_default(earlier, today).is_settled(self.options.tolerance)
 
-        return self.bench.rounds(default, candidate, self.options.rounds, is_settled)
+        is_alone = default.request.route == candidate.request.route
+        count = min(self.options.rounds, LATENCY_ROUNDS) if is_alone else self.options.rounds
+        return self.bench.rounds(default, candidate, count, is_settled)
 
     def _otherwise(
         self,
