@@ -54,7 +54,7 @@ class Engine:
         sha256: Digest of the file.
         fingerprint: Digest of the compiled artefact plus every effective setting: equal
             fingerprints mean that two routes give the same engine.
-        request: What it was built from.
+        request: What it was built from; a timing cache that the compiler refused is left out.
         build_seconds: Wall-clock seconds of the build.
         notes: What the compiler said that a user should hear.
         loader: Python source of a module whose ``load`` opens this engine without smart_tuner;

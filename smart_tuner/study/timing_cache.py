@@ -82,6 +82,7 @@ class CacheQuestion:
             and not seeded.unchanged
             and seeded.engine is not None
             and seeded.engine.timing_cache is not None
+            and seeded.engine.request.timing_cache is not None  # else it was refused
             and TIMING_CACHE not in self.study.user_attrs
             and self.evaluator.timing_cache is not None
         )

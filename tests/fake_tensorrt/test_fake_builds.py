@@ -220,6 +220,7 @@ def test_a_timing_cache_of_another_version_is_kept_aside_and_said(
     (note,) = built.notes
     assert re.match(r"timing cache timing\.cache was not used \(it is of another version", note)
     assert (workdir / "timing.cache.rejected").is_file()
+    assert built.request.timing_cache is None, "it was built without"
 
 
 def test_an_engine_of_another_version_is_refused_with_both_named(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.backends.tensorrt.artefact import (
@@ -58,7 +58,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A build that is ready to start; the order of fields is the order of making."""
+    """A build that is ready to start; the order of fields is the order of making.
+
+    ``notes`` say why a timing cache is not used; there are none if it is.
+    """
 
     sdk: Sdk
     log: BuildLog
@@ -94,7 +97,7 @@ def build_engine(sdk: Sdk, request: BuildRequest, workdir: Path) -> Engine:
         path=path,
         sha256=digest,
         fingerprint=fingerprint(digest, job.facts),
-        request=request,
+        request=replace(request, timing_cache=None) if job.notes else request,
         build_seconds=time.perf_counter() - started,
         notes=(*job.notes, *said),
         loader=loader_source(sdk, job.facts, job.settings, request.model),

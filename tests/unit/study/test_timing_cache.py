@@ -19,7 +19,7 @@ CACHE = Path("/cache")
 
 
 def tried(ratio: float = -0.1, fingerprint: str = "one") -> Trial:
-    request = BuildRequest(Path("/m"), ROUTE)
+    request = BuildRequest(Path("/m"), ROUTE, timing_cache=CACHE)
     engine = Engine(Path("/e"), "s", fingerprint, request, 1.0, timing_cache=CACHE)
     comparison = Comparison("p", (ratio,) * 4, ratio, 0.001, SUMMARY, SUMMARY, 0.1)
     return Trial(ROUTE, TrialOutcome.FEASIBLE, engine, comparisons=(comparison,))
@@ -114,6 +114,8 @@ def test_only_a_route_that_changes_the_engine_can_answer() -> None:
     engine = tried().engine
     assert engine is not None
     assert not asking.is_open(replace(tried(), engine=replace(engine, timing_cache=None)))
+    refused = replace(engine, request=replace(engine.request, timing_cache=None))
+    assert not asking.is_open(replace(tried(), engine=refused)), "the compiler took no timings"
 
 
 def test_fresh_builds_are_priced_as_what_they_are() -> None:
