@@ -2,8 +2,8 @@
 
     studies/precision/study.py OUT JOB:NAME...
 
-Jobs: ``session``, the session knobs alone; ``precision``, four regions alone, everything int8 tried
-first, as anybody would; ``both``, all knobs, the winner of ``precision`` tried first; each followed by
+Jobs: ``session``, the session knobs alone; ``precision``, four regions alone, first tried is what a
+sweep that was run before found fastest within epsilon, else everything int8; ``both``, all knobs, the winner of ``precision`` tried first; each followed by
 ``verify --rebuild`` if there is a winner; ``sweep``, all 16 candidates of four regions,
 epsilon from infinity to 0; ``trust``, a search over single layers, for what the accuracy model foretold
 of each trial and what came.
@@ -77,8 +77,14 @@ def session(out: Path, name: str) -> None:
 
 def precision(out: Path, name: str) -> None:
     """Regions alone."""
-    everything = " ".join(f"-{knob}=int8" for knob in region_knobs(name))
-    gain(out, name, "precision", [*INT8, "--only", PRECISION, f"--first={everything}"])
+    knobs = region_knobs(name)
+    told = out / "kept" / f"{name}-sweep" / "sweep.json"
+    bits = "1" * len(knobs)
+    if told.is_file():
+        epsilon = float(SETTINGS[name][1])
+        bits = next(step["fastest"] for step in json.loads(told.read_text())["steps"] if step["epsilon"] <= epsilon)
+    first = " ".join(f"-{knob}=int8" for knob, bit in zip(knobs, bits, strict=True) if bit == "1")
+    gain(out, name, "precision", [*INT8, "--only", PRECISION, f"--first={first}"])
 
 
 def both(out: Path, name: str) -> None:
