@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 8080
-NICENESS = 10
+NICENESS = 5
 """A study that is measured on this machine comes first."""
 
 READING = frozenset({"GET", "HEAD"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import signal
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -75,6 +76,11 @@ def studies(
         folder = study_of(kind)
         shutil.copytree(folder.root, place / folder.root.name)
     with served(place) as address:
+        for number in range(len(KINDS)):
+            # What is put together once is kept: the browser waits for nothing but itself.
+            url = f"{address}/api/studies/{number}?after=0"
+            with urllib.request.urlopen(url, timeout=LOAD_MS / 1000) as answer:
+                assert answer.status == 200
         yield address, place
 
 
