@@ -130,8 +130,8 @@ class StudySettings(WorkerSettings):
     )
     regions: Texts = Field(
         (),
-        description="Turn the precision of so many parts of the graph: a number, auto, per-layer, "
-        "or patterns of node names, as NAME=PATTERN.",
+        description="Search the precision of parts of the graph: how many, auto, per-layer, or "
+        "patterns of node names, as NAME=PATTERN.",
     )
     precisions: Texts = Field(
         (),
