@@ -110,12 +110,12 @@ def _begun_with(settings: StudySettings, last: Kept | None) -> dict[str, tuple[s
     given: dict[str, tuple[str, ...]] = {}
     if last.entry.candidate.route:
         given["first"] = (*settings.first, route_text(last.entry))
-    if settings.sampler == DEFAULT_SAMPLER and _teaches(last.folder / STUDY):
+    if settings.sampler == DEFAULT_SAMPLER and teaches(last.folder / STUDY):
         given["prior"] = (*settings.prior, str(last.folder / STUDY))
     return given
 
 
-def _teaches(study: Path) -> bool:
+def teaches(study: Path) -> bool:
     """Whether an archived study can be a prior; one that tried nothing but the default cannot."""
     try:
         build_prior([observe_study(study)])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from smart_tuner.gate.facts import changes
+from smart_tuner.gate.tuning import teaches
 from tests.unit.gate.pipelines import Pipeline
 
 
@@ -178,3 +179,11 @@ def test_changes_are_named_with_both_values() -> None:
         "gone was x, is not there",
         f"model was {'a' * 12}, is {'b' * 12}",
     )
+
+
+def test_a_study_that_tried_only_the_default_is_no_prior(pipeline: Pipeline) -> None:
+    study = pipeline.entries()[0] / "study"
+    assert teaches(study)
+    trials = study / "trials.jsonl"
+    trials.write_text(trials.read_text().splitlines()[0] + "\n")
+    assert not teaches(study)
