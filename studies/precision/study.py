@@ -4,7 +4,7 @@
 
 Jobs: ``session``, the session knobs alone; ``precision``, four regions alone, first tried is what a
 sweep that was run before found fastest within epsilon, else everything int8; ``both``, all knobs, the winner of ``precision`` tried first; each followed by
-``verify --rebuild`` if there is a winner; ``sweep``, all 16 candidates of four regions,
+``verify --rebuild`` if there is a winner; ``sweep``, all candidates of four regions,
 epsilon from infinity to 0; ``trust``, a search over single layers, for what the accuracy model foretold
 of each trial and what came.
 
@@ -44,8 +44,8 @@ SETTINGS = {
 
 PRECISION = "precision.*"
 KEPT = ("study.toml", "platform.json", "result.json", "trials.jsonl", "report.md", "winner/manifest.json")
-REGIONS = "4"
-INT8 = ("--regions", REGIONS, "--precisions", "int8")
+REGIONS = {"magika": "3"}
+"""How many regions, where the network has too few layers for four."""
 
 
 def tuner(*words: object, code: tuple[int, ...] = (0,)) -> str:
@@ -84,19 +84,24 @@ def precision(out: Path, name: str) -> None:
         epsilon = float(SETTINGS[name][1])
         bits = next(step["fastest"] for step in json.loads(told.read_text())["steps"] if step["epsilon"] <= epsilon)
     first = " ".join(f"-{knob}=int8" for knob, bit in zip(knobs, bits, strict=True) if bit == "1")
-    gain(out, name, "precision", [*INT8, "--only", PRECISION, f"--first={first}"])
+    gain(out, name, "precision", [*int8(name), "--only", PRECISION, f"--first={first}"])
 
 
 def both(out: Path, name: str) -> None:
     """Regions and session knobs."""
     result = json.loads((out / f"{name}-precision.study" / "result.json").read_text())
-    gain(out, name, "both", [*INT8, f"--first={result['route']}"])
+    gain(out, name, "both", [*int8(name), f"--first={result['route']}"])
 
 
 def region_knobs(name: str) -> list[str]:
     """The knobs of a network's four regions."""
     path = str(fetch_public_model(name))
-    return [f"precision.{region.name}" for region in find_regions(view_of(load_bare(path)), (REGIONS,), path)]
+    return [f"precision.{region.name}" for region in find_regions(view_of(load_bare(path)), (REGIONS.get(name, "4"),), path)]
+
+
+def int8(name: str) -> list[str]:
+    """Regions that are int8 or kept."""
+    return ["--regions", REGIONS.get(name, "4"), "--precisions", "int8"]
 
 
 def gain(out: Path, name: str, kind: str, words: list[str]) -> None:
@@ -135,7 +140,7 @@ def sweep(out: Path, name: str) -> None:
         for bits in product((False, True), repeat=len(knobs))
     ]
     first = [f"--first={route}" for route in routes if route]
-    words = [*INT8, "--only", PRECISION, "--trials", len(routes)]
+    words = [*int8(name), "--only", PRECISION, "--trials", len(routes)]
     # No gain ships here: nothing is confirmed, all time goes to the candidates.
     tune(name, study, *words, *first, "--min-gain", 1000, *given(out, name, "inf"))
     keep(study, kept)
@@ -229,7 +234,7 @@ def write_sweep(kept: Path, name: str, knobs: list[str], candidates: list[dict])
     found = steps(candidates)
     metric = SETTINGS[name][0].split(":")[-1]
     order = sorted(candidates, key=lambda one: (-(one["gain"] or 0), one["int8"]))
-    lines = [f"# {name}: four regions, int8 or kept", "", f"Regions, first digit first: {', '.join(knobs)}.", ""]
+    lines = [f"# {name}: {len(knobs)} regions, int8 or kept", "", f"Regions, first digit first: {', '.join(knobs)}.", ""]
     lines += [f"| int8 | gain (95 % half width) | mean {metric} |", "| --- | --- | --- |"]
     for one in order:
         gain = "-" if not one["gain"] else f"{one['gain']:.3f}x ({100 * math.expm1(one['half_width']):.1f} %)"
@@ -268,7 +273,7 @@ def draw_page(path: Path, name: str, metric: str, candidates: list[dict], found:
     figure.update_yaxes(title_text="gain", row=1, col=1)
     figure.update_yaxes(title_text="eligible candidates", row=2, col=1)
     figure.update_xaxes(title_text=f"epsilon = loss ({metric}, mean over pairs)", row=2, col=1)
-    figure.update_layout(title_text=f"{name}: four regions, keep or int8, 16 candidates", height=700)
+    figure.update_layout(title_text=f"{name}: {len(candidates[0]["int8"])} regions, keep or int8, {len(candidates)} candidates", height=700)
     figure.write_html(path, include_plotlyjs="cdn")
 
 
@@ -285,7 +290,7 @@ def draw_picture(path: Path, name: str, metric: str, candidates: list[dict], fou
     top.step(epsilons, gains, where="post", color="tab:orange", label="fastest eligible")
     top.legend(loc="lower right")
     top.set_ylabel("gain over the baseline")
-    top.set_title(f"{name}: four regions, keep or int8 (1), 16 candidates")
+    top.set_title(f"{name}: {len(candidates[0]["int8"])} regions, keep or int8 (1), {len(candidates)} candidates")
     bottom.step(epsilons, eligible, where="post", color="tab:green")
     bottom.set_ylabel("eligible candidates")
     bottom.set_xlabel(f"epsilon = loss ({metric}, mean over pairs)")
