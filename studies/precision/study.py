@@ -165,7 +165,8 @@ def write_trust(kept: Path, name: str, study: Path) -> None:
     trials = [asdict(trial) for trial in foretold(view.records, view.choices)]
     data = {"violation_share": violation_share(view.records), "trials": trials}
     (kept / "trust.json").write_text(json.dumps(data, indent=1) + "\n")
-    draw_trust(kept / "trust.svg", name, trials)
+    if any(min(one["expected"], one["found"]) > 0 for one in trials):
+        draw_trust(kept / "trust.svg", name, trials)
     print(f"{name}: {len(view.records)} trials, share over epsilon after the first {LEARNT_AFTER}: {data['violation_share']}")
 
 
