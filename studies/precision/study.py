@@ -259,6 +259,10 @@ def curve(found: list[dict], largest: float) -> tuple[list[float], list[int], li
     return tuple([corner[key] for corner in corners] for key in ("epsilon", "eligible", "gain"))
 
 
+def title(name: str, candidates: list[dict]) -> str:
+    return f"{name}: {len(candidates[0]['int8'])} regions, keep or int8 (1), {len(candidates)} candidates"
+
+
 def draw_page(path: Path, name: str, metric: str, candidates: list[dict], found: list[dict]) -> None:
     from plotly.subplots import make_subplots
 
@@ -274,7 +278,7 @@ def draw_page(path: Path, name: str, metric: str, candidates: list[dict], found:
     figure.update_yaxes(title_text="gain", row=1, col=1)
     figure.update_yaxes(title_text="eligible candidates", row=2, col=1)
     figure.update_xaxes(title_text=f"epsilon = loss ({metric}, mean over pairs)", row=2, col=1)
-    figure.update_layout(title_text=f"{name}: {len(candidates[0]["int8"])} regions, keep or int8, {len(candidates)} candidates", height=700)
+    figure.update_layout(title_text=title(name, candidates), height=700)
     figure.write_html(path, include_plotlyjs="cdn")
 
 
@@ -291,7 +295,7 @@ def draw_picture(path: Path, name: str, metric: str, candidates: list[dict], fou
     top.step(epsilons, gains, where="post", color="tab:orange", label="fastest eligible")
     top.legend(loc="lower right")
     top.set_ylabel("gain over the baseline")
-    top.set_title(f"{name}: {len(candidates[0]["int8"])} regions, keep or int8 (1), {len(candidates)} candidates")
+    top.set_title(title(name, candidates))
     bottom.step(epsilons, eligible, where="post", color="tab:green")
     bottom.set_ylabel("eligible candidates")
     bottom.set_xlabel(f"epsilon = loss ({metric}, mean over pairs)")
