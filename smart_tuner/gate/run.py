@@ -197,9 +197,12 @@ class _Job:
         return comparing.measure(self.now, out, before, before_out)
 
     def _judged(self, outcome: GateOutcome, measured: Measured) -> GateOutcome:
-        """Only what surely is not slower becomes what later runs are compared with."""
-        answer = self._answer(measured.comparison.slowdown)
-        is_safe = answer in (Answer.PASSED, Answer.NOT_COMPARED) and not self.options.candidate
+        """Only what does not look slower becomes what later runs are compared with."""
+        slowdown = measured.comparison.slowdown
+        answer = self._answer(slowdown)
+        looks_slower = slowdown is not None and slowdown.value > 1 + self.options.tolerance
+        is_safe = answer is Answer.PASSED or (answer is Answer.NOT_COMPARED and not looks_slower)
+        is_safe = is_safe and not self.options.candidate
         ratios = measured.over_default
         return replace(
             outcome,
