@@ -10,8 +10,11 @@ import pytest
 from smart_tuner.errors import UserInputError
 from smart_tuner.gate.archive import put
 from smart_tuner.gate.documents import Entry, Run, is_name, parse_document, read_document
-from smart_tuner.gate.sides import taken_out
+from smart_tuner.gate.sides import TakenOut, taken_out
 from smart_tuner.gate.store import ENTRY_FILE, Store, new_id, open_store, utc_now
+from smart_tuner.model.load import load_model
+from smart_tuner.model.workload import Workload
+from smart_tuner.trial.options import EvaluatorOptions
 from tests.unit.cli.calling import call
 from tests.unit.gate.pipelines import Pipeline
 
@@ -169,3 +172,20 @@ def test_a_store_is_never_begun_in_a_folder_of_something_else(tmp_path: Path) ->
         open_store(tmp_path, init=True)
     assert open_store(tmp_path / "new", init=True).ids() == ()
     assert open_store(tmp_path / "new", init=False).ids() == ()
+
+
+def test_a_network_that_was_rewritten_is_built_as_it_shipped(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    entry = entry_of(pipeline)
+    route = [("precision.all", "int8"), ("speed", "fast")]
+    artefact = entry.candidate.model_copy(update={"route": route})
+    files = {**entry.files, "candidate/model.onnx": "0" * 64}
+    rewritten = entry.model_copy(update={"candidate": artefact, "files": files})
+    workload = Workload(load_model(pipeline.model), ())
+    out = TakenOut(rewritten, tmp_path, workload, EvaluatorOptions("replay"))
+    request = out.side("it", artefact).request
+    assert request.model == tmp_path / "candidate" / "model.onnx"
+    assert str(request.route) == "-speed=fast"
+    default = out.side("it", entry.default).request
+    assert default.model == tmp_path / "sources" / "model.onnx"
