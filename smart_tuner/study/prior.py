@@ -205,7 +205,13 @@ def prior_notes(document: Mapping[str, Any], asked: Sequence[str]) -> tuple[str,
     """What a user should hear who continues a study with another prior than it began with."""
     kept = document.get(PRIOR)
     before = kept.get("asked", []) if isinstance(kept, dict) else []
-    if named_priors(asked) == list(before):
-        return ()
-    began = f"with --prior {' '.join(map(str, before))}" if before else "without a prior"
-    return (f"prior: this study began {began}, and goes on so.",)
+    notes = []
+    if named_priors(asked) != list(before):
+        began = f"with --prior {' '.join(map(str, before))}" if before else "without a prior"
+        notes.append(f"prior: this study began {began}, and goes on so.")
+    if isinstance(kept, dict) and kept.get("relevance") != relevance_version():
+        notes.append(
+            "prior: the rules on which knobs concern which operators changed since this study "
+            "began; proposals may differ from those that it would have had."
+        )
+    return tuple(notes)

@@ -24,7 +24,13 @@ from smart_tuner.study.events import Note
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.identity import platform_identity
 from smart_tuner.study.plan import make_plan, query_platform
-from smart_tuner.study.prior import PRIOR_FILE, begin_prior, prior_outcome, study_beliefs
+from smart_tuner.study.prior import (
+    PRIOR_FILE,
+    begin_prior,
+    prior_notes,
+    prior_outcome,
+    study_beliefs,
+)
 from smart_tuner.study.result import TuneResult
 from smart_tuner.study.settings import StudySettings, make_settings
 from smart_tuner.study.tune import tune
@@ -148,6 +154,13 @@ def test_a_prior_is_tried_first_said_and_answered_for(
     used.unlink()
     with pytest.raises(UserInputError, match="Cannot read the prior"):
         study_beliefs(folder, plan.space, plan.model)
+
+
+def test_newer_rules_on_operators_are_said() -> None:
+    kept: dict[str, Any] = {"prior": {"asked": ["auto"], "relevance": 0}}
+    (note,) = prior_notes(kept, ["auto"])
+    assert "rules on which knobs concern which operators changed" in note
+    assert prior_notes({}, ()) == ()
 
 
 def test_no_prior_overrules_a_file_of_settings(model: Path, prior: Path, tmp_path: Path) -> None:
