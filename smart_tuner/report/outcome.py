@@ -9,6 +9,7 @@ from rich.text import Text
 
 from smart_tuner.report.prior_found import prior_sentence
 from smart_tuner.report.words import counted, duration
+from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.prior import prior_outcome
 from smart_tuner.study.result import Verdict
 
@@ -35,7 +36,8 @@ def print_result(result: TuneResult, console: Console) -> None:
         console.print(gains)
     trials = counted(result.trials) or "none"
     console.print(Text(f"  trials: {trials}; {duration(result.spent_seconds)} spent"))
-    if rows := prior_outcome(result.study):
+    is_here = StudyFolder(result.study).exists  # a result may be read after its study has moved
+    if rows := prior_outcome(result.study) if is_here else ():
         console.print(Text(f"  prior: {prior_sentence(rows)}"), soft_wrap=True)
     console.print(Text(f"  study: {result.study}"), soft_wrap=True)
     if won:
