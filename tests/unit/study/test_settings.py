@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_tuner.errors import UserInputError
@@ -161,6 +161,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_s
 LISTS = st.lists(TEXT, max_size=3)
 
 
+@settings(deadline=None)
 @given(
     model=TEXT.filter(lambda text: not text.startswith("-")),
     lists=st.fixed_dictionaries(dict.fromkeys(("shapes", "only", "values", "freeze"), LISTS)),
