@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
     from smart_tuner.storages.overlay import Change
 
-LOCK_SECONDS = 60
+LOCK_SECONDS = 600
+"""How long a worker waits for its turn. The server lets go of the lock of a worker that is gone, and
+with thousands of trials the proposals of many workers before it may take minutes."""
 
 
 def open_database_study(
@@ -80,7 +82,7 @@ def database_errors(url: str) -> Iterator[None]:
 
     Raises:
         EnvironmentNotFit: Names the address and the remedy.
-        StudyBusy: Another worker held the study for a minute.
+        StudyBusy: Other workers held the study for ten minutes.
     """
     try:
         yield
@@ -88,7 +90,7 @@ def database_errors(url: str) -> Iterator[None]:
         cause = error if isinstance(error, DBAPIError) else error.__cause__
         reason = str(getattr(cause, "orig", None) or cause or error).strip().splitlines()
         if "lock timeout" in reason[0]:
-            msg = f"Another worker has held the study in {url} for a minute; stop it or wait."
+            msg = f"Other workers have held the study in {url} for ten minutes; use fewer of them."
             raise StudyBusy(msg) from error
         msg = (
             f"The database {url} cannot be used ({reason[0]}): start it or fix the address, then run "
@@ -124,7 +126,7 @@ class DatabaseStorage(_CachedStorage):
 
         Raises:
             EnvironmentNotFit: The database went away.
-            StudyBusy: Another worker held the study for a minute.
+            StudyBusy: Other workers held the study for ten minutes.
         """
         lock = text(
             f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'; "
