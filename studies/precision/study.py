@@ -127,8 +127,10 @@ def keep(study: Path, kept: Path) -> None:
     kept.mkdir(parents=True, exist_ok=True)
     for file in KEPT:
         if (study / file).is_file():
-            text = (study / file).read_text().replace(f"{Path.home()}/", "~/")
-            (kept / Path(file).name).write_text(text.replace(f"{study.parent.absolute()}/", ""))
+            text = (study / file).read_text()
+            for place, shown in ((study.parent.absolute(), ""), (Path.cwd(), ""), (Path.home(), "~/")):
+                text = text.replace(f"{place}/", shown)
+            (kept / Path(file).name).write_text(text)
 
 
 def sweep(out: Path, name: str) -> None:
