@@ -81,6 +81,8 @@ def work(folder: StudyFolder, listener: Listener, storage: str | None = None) ->
     url = storage or storage_of_settings(folder.read_settings())
     with _ended_with_parent(), writable(folder, url):
         study = open_kept_study(folder, storage=storage)
+        if over := str(study.user_attrs.get(STOP) or ""):
+            return Shift(name, 0, f"{over}; `smart-tuner tune` goes on with it")
         # The lease comes first: it is what the folder is known to be in use by.
         with (
             Lease(study, name),
