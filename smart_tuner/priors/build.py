@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from statistics import median
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
@@ -116,7 +117,12 @@ def _one(study: ObservedStudy) -> Prior:
         msg = f"The study {study.entry.name} tried nothing but the default: there is no evidence."
         raise UserInputError(msg)
     entry = study.entry.model_copy(
-        update={"noise": noise, "trials": len(study.trials), "best": _best(study)}
+        update={
+            "noise": noise,
+            "trials": len(study.trials),
+            "best": _best(study),
+            "baseline": study.entry.baseline.model_copy(update={"half_width": _half_width(study)}),
+        }
     )
     values: dict[str, dict[str, ValueEntry]] = {}
     for (name, value), line in evidence.items():
@@ -128,6 +134,12 @@ def _one(study: ObservedStudy) -> Prior:
             for name, entries in values.items()
         },
     )
+
+
+def _half_width(study: ObservedStudy) -> float:
+    """How unsure one measurement was at the median trial; 0 if no trial says."""
+    widths = [trial.half_width for trial in study.trials if trial.half_width is not None]
+    return round(min(LARGEST_EFFECT, median(widths)), 4) if widths else 0.0
 
 
 def _best(study: ObservedStudy) -> tuple[BestRoute, ...]:

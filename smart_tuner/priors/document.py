@@ -85,6 +85,27 @@ class BestRoute(BaseModel):
     effect: Annotated[float, Field(ge=-LARGEST_EFFECT, le=LARGEST_EFFECT)]
 
 
+class Baseline(BaseModel):
+    """What the effects of a study are relative to, as far as it is known.
+
+    Attributes:
+        latency_ms: Of the default route; 0 if it is not known.
+        half_width: Half of the 95 % interval of one measured log ratio, at the median trial; 0 if
+            it is not known.
+        values: What the study set besides the compiler's own defaults, by knob name.
+        processors: How many the study might use; empty if it is not known.
+        shapes: Input shapes that were asked for; empty: the model's own.
+    """
+
+    model_config = _STRICT
+
+    latency_ms: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    half_width: Annotated[float, Field(ge=0, le=LARGEST_EFFECT)] = 0.0
+    values: Annotated[dict[Text, Text], Field(max_length=MAX_KNOBS)] = Field(default_factory=dict)
+    processors: Text = ""
+    shapes: Text = ""
+
+
 class StudyEntry(BaseModel):
     """Where evidence comes from.
 
@@ -104,6 +125,7 @@ class StudyEntry(BaseModel):
         objective: What was measured: ``end_to_end``, ``compute`` or ``throughput``.
         trials: How many were finished.
         noise: Standard deviation of one measured log ratio, as the study itself shows it.
+        baseline: What its effects are relative to.
         network: What was tuned.
         best: Fastest routes.
         notes: By people.
@@ -126,6 +148,7 @@ class StudyEntry(BaseModel):
     objective: Text = "end_to_end"
     trials: Count = 0
     noise: Annotated[float, Field(ge=0, le=LARGEST_EFFECT)] = 0.0
+    baseline: Baseline = Field(default_factory=Baseline)
     network: Network = Field(default_factory=Network)
     best: Annotated[tuple[BestRoute, ...], Field(max_length=MAX_ROUTES)] = ()
     notes: Note = ""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from smart_tuner.priors.document import Baseline
+
 MAX_BYTES = 16 << 20
 """A prior of ten studies over 209 knobs has half a megabyte."""
 
@@ -150,11 +152,12 @@ def _lines(prior: Prior) -> Iterator[str]:
     yield tomli_w.dumps(head)
     for study in prior.studies:
         yield "[[studies]]"
-        yield tomli_w.dumps(study.model_dump(exclude={"network", "best"})).rstrip()
+        yield tomli_w.dumps(study.model_dump(exclude={"network", "best", "baseline"})).rstrip()
         for route in study.best:
             yield "[[studies.best]]"
             yield f"effect = {_figure(route.effect)}"
             yield f"values = {_inline(dict(route.values))}"
+        yield from _baseline(study.baseline)
         network = study.network.model_dump(exclude={"operators"})
         yield "[studies.network]"
         yield tomli_w.dumps(network).rstrip()
@@ -171,6 +174,15 @@ def _lines(prior: Prior) -> Iterator[str]:
             for study_id, evidence in entry.evidence.items():
                 yield f"{_key(study_id)} = {_inline(evidence.model_dump(exclude_none=True))}"
         yield ""
+
+
+def _baseline(baseline: Baseline) -> Iterator[str]:
+    """What is known of it: files of before it was kept stay as they are."""
+    known = {name: fact for name, fact in baseline.model_dump().items() if fact}
+    if known:
+        yield "[studies.baseline]"
+    for name, fact in known.items():
+        yield f"{name} = {_inline(fact) if isinstance(fact, dict) else _scalar(fact)}"
 
 
 def _inline(values: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from optuna.trial import TrialState
 from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.text import clean_sentence, shown
 from smart_tuner.priors.build import study_id
-from smart_tuner.priors.document import Network, StudyEntry
+from smart_tuner.priors.document import Baseline, Network, StudyEntry
 from smart_tuner.priors.observed import Observation, ObservedStudy
 from smart_tuner.storages.cached_trials import cached_trials
 from smart_tuner.storages.tuning_cache import read_tuning_cache
@@ -77,6 +77,7 @@ def observe_cache(path: Path) -> ObservedStudy:
         metric=header.metric,
         epsilon=repr(header.our_epsilon) if header.epsilon else "",
         objective="compute",
+        baseline=Baseline(latency_ms=baseline),
         network=Network(name=clean_sentence(header.model.rsplit("/", 1)[-1])[:300]),
     )
     return ObservedStudy(entry, {knob.name: knob.choices for knob in found.database}, trials)

@@ -15,7 +15,7 @@ from smart_tuner.model.load import load_model
 from smart_tuner.model.public import PREFIX
 from smart_tuner.model.toml import read_toml
 from smart_tuner.priors.build import study_id
-from smart_tuner.priors.document import Network, StudyEntry
+from smart_tuner.priors.document import Baseline, Network, StudyEntry
 from smart_tuner.priors.observed import Observation, ObservedStudy
 from smart_tuner.route.grammar import split_tokens
 from smart_tuner.storages.history import finished_trials
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 STUDY_NAME = "smart_tuner"
 BASELINE_MS = "baseline_ms"
+CPU_QUOTA = "platform cpu_quota"
 """As the study's loop writes them, which lies above this package."""
 
 SETTINGS_FILE, JOURNAL_FILE, TRIALS_FILE = "study.toml", "journal.log", "trials.jsonl"
@@ -79,8 +80,10 @@ def observe_study(folder: Path) -> ObservedStudy:
     document = read_toml(folder / SETTINGS_FILE, "study file")
     choices = _space(document, folder)
     has_journal = (folder / JOURNAL_FILE).is_file()
-    trials = _journal(folder) if has_journal else _kept(folder, choices)
-    return ObservedStudy(_entry(document, folder, trials), choices, trials)
+    trials, latency = _journal(folder) if has_journal else _kept(folder, choices)
+    entry = _entry(document, folder, trials)
+    baseline = _baseline(document, latency)
+    return ObservedStudy(entry.model_copy(update={"baseline": baseline}), choices, trials)
 
 
 def observation(record: TrialRecord, baseline_ms: float) -> Observation:
@@ -166,6 +169,27 @@ def _entry(
     )
 
 
+def _baseline(document: Mapping[str, Any], latency_ms: float) -> Baseline:
+    """What a study's effects are relative to.
+
+    Args:
+        document: Of ``study.toml``.
+        latency_ms: Of the default route.
+    """
+    parts = {name: document.get(name) for name in ("base", "settings", "identity")}
+    base, settings, identity = (part if isinstance(part, dict) else {} for part in parts.values())
+    shapes = settings.get("shapes")
+    asked = ", ".join(map(str, shapes)) if isinstance(shapes, list) else ""
+    return Baseline(
+        latency_ms=min(latency_ms, 1e9),
+        values={
+            clean_sentence(str(k))[:300]: clean_sentence(str(v))[:300] for k, v in base.items()
+        },
+        processors=clean_sentence(str(identity.get(CPU_QUOTA, "")))[:300],
+        shapes=clean_sentence(asked)[:300],
+    )
+
+
 def _space(document: Mapping[str, Any], folder: Path) -> dict[str, tuple[str, ...]]:
     space = document.get("space")
     lists = list(space.values()) if isinstance(space, dict) else []
@@ -175,16 +199,20 @@ def _space(document: Mapping[str, Any], folder: Path) -> dict[str, tuple[str, ..
     raise UserInputError(msg)
 
 
-def _journal(folder: Path) -> tuple[Observation, ...]:
+def _journal(folder: Path) -> tuple[tuple[Observation, ...], float]:
+    """Trials of a live study, and the latency of its default route in milliseconds."""
     study = open_study(folder / JOURNAL_FILE, STUDY_NAME, None, create=False)
     baseline = study.user_attrs.get(BASELINE_MS)
     if not isinstance(baseline, float) or baseline <= 0:
         msg = f"{folder}: the study has no baseline latency yet, so no effect can be told."
         raise UserInputError(msg)
-    return tuple(observation(record, baseline) for record in finished_trials(study))
+    return tuple(observation(record, baseline) for record in finished_trials(study)), baseline
 
 
-def _kept(folder: Path, choices: Mapping[str, tuple[str, ...]]) -> tuple[Observation, ...]:
+def _kept(
+    folder: Path, choices: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[Observation, ...], float]:
+    """Trials of a finished study, and the latency of its default route in milliseconds."""
     path = folder / TRIALS_FILE
     try:
         if path.stat().st_size > MAX_TRIALS_BYTES:
@@ -199,7 +227,7 @@ def _kept(folder: Path, choices: Mapping[str, tuple[str, ...]]) -> tuple[Observa
     if baseline is None:
         msg = f"{path}: the default route has no latency, so no effect can be told."
         raise UserInputError(msg)
-    return tuple(_observed(rows, choices, baseline))
+    return tuple(_observed(rows, choices, baseline)), baseline
 
 
 def _row(line: str, place: str) -> _Row:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from smart_tuner.errors import UserInputError
+from smart_tuner.priors.build import build_prior
 from smart_tuner.priors.document import Prior
 from smart_tuner.priors.files import (
     MAX_BYTES,
@@ -16,6 +17,7 @@ from smart_tuner.priors.files import (
     read_prior,
     write_prior,
 )
+from smart_tuner.priors.sources import observe_study
 from tests.unit.priors.planting import Special, prior, study
 
 ONE = prior(study("one", {"k1": -0.1, "k2": 0.05}, Special(broken=("k3",)), trials=40))
@@ -123,3 +125,21 @@ def test_the_shipped_schema_is_that_of_the_reader() -> None:
     dialect = schema.pop("$schema")
     assert dialect.endswith("2020-12/schema")
     assert schema == Prior.model_json_schema()
+
+
+def test_it_keeps_what_effects_are_relative_to(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[3] / "studies" / "onnxruntime-cpu" / "xeon-4" / "densenet121"
+    made = build_prior([observe_study(kept)])
+    baseline = made.studies[0].baseline
+    assert baseline.latency_ms == pytest.approx(27.97, abs=0.01)
+    assert (baseline.values, baseline.processors) == ({"threads:intra": "4"}, "4")
+    assert 0.001 < baseline.half_width < 0.2
+    path = tmp_path / "one.prior.toml"
+    write_prior(path, made)
+    assert read_prior(path) == made
+
+
+def test_a_file_without_what_effects_are_relative_to_stays_the_same(file: Path) -> None:
+    text = file.read_text()
+    assert "half_width" not in text
+    assert prior_text(read_prior(file)) == text
