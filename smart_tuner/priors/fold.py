@@ -58,6 +58,9 @@ class Fold:
         spread: Standard deviation of that.
         size: Expected size of the effect, whichever way.
         gain: Expected size of the effect if it helps.
+        loss: Expected size of the effect if it does harm.
+        gain_seen: Share of ``gain`` that the studies show; the rest is what is usual.
+        loss_seen: The same of ``loss``.
         failure: Probability that it breaks routes.
         violation: How likely it breaks epsilon; ``None`` if no study checked.
         tried: Routes of all studies that had it.
@@ -70,6 +73,9 @@ class Fold:
     spread: float
     size: float
     gain: float
+    loss: float
+    gain_seen: float
+    loss_seen: float
     failure: float
     violation: float | None
     tried: int
@@ -81,9 +87,24 @@ class Fold:
         return self.active * self.mean
 
     @property
+    def chance_faster(self) -> float:
+        """Probability that a new network runs faster with it."""
+        return self.active * self.faster
+
+    @property
+    def chance_slower(self) -> float:
+        """Probability that a new network runs slower with it."""
+        return self.active * (1 - self.faster)
+
+    @property
     def promise(self) -> float:
         """What a first try may gain: chance to help times size; the order to try values in."""
-        return self.active * self.faster * self.gain * (1 - self.failure)
+        return self.chance_faster * self.gain * (1 - self.failure)
+
+    @property
+    def harm(self) -> float:
+        """What it may cost: chance to do harm times size."""
+        return self.chance_slower * self.loss
 
     def belief(self) -> ValueBelief:
         """What the search begins with."""
@@ -175,7 +196,7 @@ def _fold(heard: Lines, weights: Weights, flip: float, chances: tuple[float, flo
     votes = sum(weight * line.active for weight, line in known)
     size = sum(w * line.active * abs(line.effect) for w, line in known) / max(votes, 1e-9)
     faster = _chance_to_help(known, flip)
-    gain, loss = _size(known, -1, size), _size(known, 1, size)
+    (gain, gain_seen), (loss, loss_seen) = (_size(known, sign, size) for sign in (-1, 1))
     mean, spread = 0.0, SLAB
     if votes > LEAST_VOTES and size > 0:
         error = sum(w * line.active * line.spread**2 for w, line in known) / votes
@@ -189,6 +210,9 @@ def _fold(heard: Lines, weights: Weights, flip: float, chances: tuple[float, flo
         spread=spread,
         size=size,
         gain=gain,
+        loss=loss,
+        gain_seen=gain_seen,
+        loss_seen=loss_seen,
         failure=chances[1],
         violation=_violation(known),
         tried=sum(line.tried for _, line in known),
@@ -196,8 +220,8 @@ def _fold(heard: Lines, weights: Weights, flip: float, chances: tuple[float, flo
     )
 
 
-def _size(lines: list[tuple[float, Evidence]], sign: int, size: float) -> float:
-    """Expected size of an effect of one sign.
+def _size(lines: list[tuple[float, Evidence]], sign: int, size: float) -> tuple[float, float]:
+    """Expected size of an effect of one sign, and the share of it that studies show.
 
     What slows one network down by half does not speed another one up by as much: of a sign that no
     study has seen, no more than the usual size is expected.
@@ -207,9 +231,11 @@ def _size(lines: list[tuple[float, Evidence]], sign: int, size: float) -> float:
         for weight, line in lines
         if line.effect * sign > 0
     ]
-    total = WEIGHT_OF_NOTHING + sum(weight for weight, _ in seen)
+    votes = sum(weight for weight, _ in seen)
     usual = WEIGHT_OF_NOTHING * min(size, SLAB)
-    return (usual + sum(weight * effect for weight, effect in seen)) / total
+    shown = sum(weight * effect for weight, effect in seen)
+    total = usual + shown
+    return total / (WEIGHT_OF_NOTHING + votes), shown / total if total else 0.0
 
 
 def _violation(lines: list[tuple[float, Evidence]]) -> float | None:

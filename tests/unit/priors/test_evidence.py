@@ -51,6 +51,16 @@ def test_several_studies_are_surer_than_one_and_signs_less_sure_than_what_matter
     assert max(idle) < 0.2
 
 
+def test_a_size_that_no_study_has_seen_is_marked_as_assumed() -> None:
+    made = prior(*(study(f"s{n}", {"k1": -0.2}, seed=n) for n in range(3)))
+    found = fold(made, {s.id: 1.0 for s in made.studies}).values["k1", "on"]
+    assert found.gain_seen > 0.9
+    assert found.loss_seen == 0.0
+    assert found.chance_faster > 0.7 > 0.2 > found.chance_slower
+    assert found.chance_faster + found.chance_slower == pytest.approx(found.active)
+    assert found.harm < found.promise
+
+
 def test_signs_that_differ_between_studies_are_believed_less_everywhere() -> None:
     steady = prior(*(study(f"s{n}", EFFECTS, seed=n) for n in range(4)))
     turned = {name: -effect for name, effect in EFFECTS.items()}
