@@ -1,155 +1,169 @@
-"""A prior as a page for people: what it claims, from what evidence, and what it does not know."""
+"""A prior as a page for people: what to try, what to leave, from what evidence, and what is unknown."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import shlex
 from typing import TYPE_CHECKING
 
-from smart_tuner.priors.distance import computing
-from smart_tuner.priors.fold import Folded, fold
+from smart_tuner.priors.fold import fold
 from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.prior_claims import GOOD_CHANCE, SEEN, WORTH, claims_of, names_of
+from smart_tuner.report.prior_evidence import Sources, change
+from smart_tuner.report.prior_sources import baseline_lines, evidence_lines, unknown_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smart_tuner.priors.document import Prior, StudyEntry
+    from smart_tuner.priors.document import Prior
     from smart_tuner.priors.fold import Fold
+    from smart_tuner.report.prior_claims import Claims, Pairs
 
     Setting = tuple[str, str]
 
-FIRST = 5
-ROWS = 15
-MATTERS, IDLE = 0.5, 0.1
-BREAKS = 0.3
-SMALL = 0.002
-SURE = 0.8
-HOPE = 0.25
-"""Chance to help, if it matters, below which a value is not worth trying first."""
-
-OPERATORS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """What a prior says, sorted for people; each by knob and value.
-
-    Attributes:
-        first: Values to try first, one a knob: the most is to be hoped of them.
-        matters: Other values that probably change the latency, the largest effect first.
-        breaks: Values that probably break routes or epsilon.
-        idle: How many values probably do nothing.
-        unsure: How many values are between.
-    """
-
-    first: tuple[tuple[Setting, Fold], ...]
-    matters: tuple[tuple[Setting, Fold], ...]
-    breaks: tuple[tuple[Setting, Fold], ...]
-    idle: int
-    unsure: int
-
-
-def claims_of(folded: Folded) -> Claims:
-    """Sort what a prior says."""
-    items = folded.values.items()
-    breaks = [pair for pair in items if _breaks(pair[1])]
-    sound = [pair for pair in items if not _breaks(pair[1])]
-    hoped = sorted(sound, key=lambda pair: (-pair[1].promise, pair[0]))
-    first: dict[str, tuple[Setting, Fold]] = {}
-    for pair in hoped:
-        if pair[1].gain > SMALL and pair[1].faster >= HOPE:
-            first.setdefault(pair[0][0], pair)
-    chosen = tuple(first.values())[:FIRST]
-    left = [pair for pair in sound if pair not in chosen and pair[1].active >= MATTERS]
-    left.sort(key=lambda pair: (-pair[1].size, pair[0]))
-    breaks.sort(key=lambda pair: (-pair[1].failure, pair[0]))
-    idle = sum(found.active < IDLE for _, found in sound)
-    shown = {pair[0] for pair in (*chosen, *left)}
-    unsure = sum(found.active >= IDLE and item not in shown for item, found in sound)
-    return Claims(chosen, tuple(left), tuple(breaks), idle, unsure)
+ROWS = 8
+NAMED = 4
+MAY_BREAK = 0.1
+"""Chance to break from which on a row says so."""
 
 
 def card(prior: Prior) -> Iterator[str]:
     """The lines of the page, as Markdown."""
     folded = fold(prior, {study.id: 1.0 for study in prior.studies})
-    claims = claims_of(folded)
-    names = ", ".join(plain(study.name) for study in prior.studies[:OPERATORS])
-    more = len(prior.studies) - OPERATORS
-    yield f"# Prior: {names}{f' and {more} more' if more > 0 else ''}"
+    claims, sources = claims_of(folded), Sources.of(prior)
+    names = list(sources.names.values())
+    more = len(names) - NAMED
+    yield f"# Prior: {', '.join(names[:NAMED])}{f' and {more} more' if more > 0 else ''}"
     yield ""
-    yield _summary(prior, claims)
-    yield ""
+    yield from _summary(sources, claims)
     if prior.notes:
         yield f"> {plain(prior.notes)}"
         yield ""
-    yield from _first(claims)
-    yield from _others(claims)
+    yield from baseline_lines(sources)
+    yield from _columns()
+    yield from _first(sources, claims)
+    yield from _harmful(sources, claims)
     yield from _breaking(claims)
-    yield from _unknown(prior, folded, claims)
-    yield from _evidence(prior)
-    yield from _reading()
+    yield from _folded_names("probably do nothing", claims.idle)
+    yield from _folded_names("are open: tried too little, or the studies differ", claims.unsure)
+    yield from unknown_lines(sources, folded)
+    yield from evidence_lines(sources)
+    yield from _words()
+    yield from _use(claims)
 
 
-def _summary(prior: Prior, claims: Claims) -> str:
-    trials = sum(study.trials for study in prior.studies)
-    count = len(prior.studies)
-    likely = sum(found.faster >= SURE and found.active >= IDLE for _, found in claims.first)
-    studies = f"{count} {'study' if count == 1 else 'studies'}"
-    return (
-        f"What {studies} with {trials} trials suggest to try first on a new network. It is a place "
-        "to begin, not a result: every route is built and measured anew, and a search that finds "
-        f"the prior wrong lets go of it. It would try {len(claims.first)} values first, {likely} of "
-        f"them with good hope; {len(claims.matters)} others probably matter, "
-        f"{len(claims.breaks)} probably break, {claims.idle} probably do nothing."
+def _summary(sources: Sources, claims: Claims) -> Iterator[str]:
+    studies = sources.prior.studies
+    trials = sum(study.trials for study in studies)
+    yield (
+        f"What {_count(len(studies), 'study', 'studies')} with {trials} trials on "
+        f"{' and '.join(sources.platforms)} suggest{'s' if len(studies) == 1 else ''} for a new "
+        f"network: {_count(len(claims.first), 'value')} to try first, {len(claims.cheap)} more "
+        f"if trials are cheap, {len(claims.harmful)} better left alone. It is a place to begin, "
+        "not a result: `tune` measures everything itself and stops following a prior that proves "
+        "wrong."
     )
+    yield ""
+    if len(sources.platforms) > 1:
+        differing = sum(bool(sources.quarrel(item)) for item in sources.items)
+        goes = "go" if differing > 1 else "goes"
+        yield (
+            f"**These studies come from {len(sources.platforms)} platforms, and the chances below "
+            f"average over them.** {_count(differing, 'value').capitalize()} clearly {goes} one way "
+            "on one of them and the other way on another; where such a value is listed, its row "
+            "says so. If you tune for one of them, take a prior of its studies alone."
+        )
+        yield ""
 
 
-def _first(claims: Claims) -> Iterator[str]:
+def _first(sources: Sources, claims: Claims) -> Iterator[str]:
     yield "## Try these first"
     yield ""
-    if not claims.first:
-        yield "Nothing here promises a gain: no value helped clearly in these studies."
+    if claims.first:
+        yield from _rows(sources, claims.first)
         yield ""
-        return
-    rows = (
-        (
-            str(place),
-            code(f"{name}={value}"),
-            _gain(found.gain),
-            _percent(found.active),
-            _percent(found.faster),
-            _why(found),
+        yield (
+            f"Listed is what probably helps by {_percent(WORTH)} or more: faster with a chance of "
+            f"at least {_percent(GOOD_CHANCE)} and at least twice that of slower, and seen to help "
+            "in a study. The order is chance of faster times size."
         )
-        for place, ((name, value), found) in enumerate(claims.first, start=1)
-    )
-    yield from table(
-        ("", "knob and value", "faster by, if it helps", "matters", "helps, if so", "why"), rows
-    )
+        yield ""
+    hope = "Nothing else has" if claims.first else "No value here has"
+    yield f"{hope} a good chance to help: spend further trials on a search of the whole space."
+    yield ""
+    if claims.cheap:
+        yield "## Worth a try only if trials are cheap"
+        yield ""
+        yield from _rows(sources, claims.cheap)
+        yield ""
+        yield (
+            "These helped in a study, but the chance is small or that of slower is about as large. "
+            "The order is chance of faster times size."
+        )
+        yield ""
+
+
+def _harmful(sources: Sources, claims: Claims) -> Iterator[str]:
+    if not claims.harmful:
+        return
+    yield "## Better left alone"
     yield ""
     yield (
-        "*Matters* is the chance that the value changes the latency of a new network at all; "
-        "*helps, if so* is the chance that it then makes it faster rather than slower. Signs flip "
-        "between networks more often than what matters, so a value can stand here although it "
-        "slowed some networks down. One value a knob; the order weighs chance and size together."
+        "At least twice as likely slower as faster. The largest expected slow-down, chance of "
+        "slower times size, comes first."
+    )
+    yield ""
+    yield from _rows(sources, claims.harmful[:ROWS])
+    yield ""
+    if left := claims.harmful[ROWS:]:
+        yield f"<details><summary>{len(left)} more, in the same order</summary>"
+        yield ""
+        yield from _rows(sources, left)
+        yield ""
+        yield "</details>"
+        yield ""
+
+
+def _columns() -> Iterator[str]:
+    yield "In the tables below:"
+    yield ""
+    yield (
+        "- *faster*, *slower*, *no change*: the chance of each for a new network, and by how much "
+        "its latency then changes; -3 % is 3 % less. A star marks a size that is mostly the "
+        "built-in assumption (see Words) and not data."
+    )
+    yield (
+        "- *study by study*: the change of latency that was fitted in each study and, in brackets, "
+        "how many measured trials had the value. `?`: more likely noise than not. 0 %: nothing "
+        "beyond noise was seen. Studies that never tried the value are not named."
     )
     yield ""
 
 
-def _others(claims: Claims) -> Iterator[str]:
-    harmful = [pair for pair in claims.matters if pair[1].faster < HOPE]
-    either = [pair for pair in claims.matters if pair[1].faster >= HOPE]
-    for title, pairs in (("Also matter", either), ("Better left alone", harmful)):
-        if not pairs:
-            continue
-        yield f"## {title}"
-        yield ""
-        rows = (
-            (code(f"{name}={value}"), _effect(found), _percent(found.active), _why(found))
-            for (name, value), found in pairs[:ROWS]
-        )
-        yield from table(("knob and value", "expected, if it matters", "matters", "why"), rows)
-        yield from _left(len(pairs))
-        yield ""
+def _rows(sources: Sources, pairs: Pairs) -> Iterator[str]:
+    yield from table(
+        ("knob and value", "faster", "slower", "no change", "study by study"),
+        (
+            (
+                f"{code('='.join(item))} instead of {code(sources.prior.knobs[item[0]].default)}",
+                _chance(found.chance_faster, -found.gain, found.gain_seen),
+                _chance(found.chance_slower, found.loss, found.loss_seen),
+                _percent(1 - found.active),
+                _told(sources, item, found),
+            )
+            for item, found in pairs
+        ),
+    )
+
+
+def _told(sources: Sources, item: Setting, found: Fold) -> str:
+    quarrel = sources.quarrel(item)
+    parts = [f"**platforms disagree: {quarrel}**"] if quarrel else []
+    parts.append(sources.told(item))
+    if found.failure >= MAY_BREAK:
+        parts.append(f"fails to build or run: {_percent(found.failure)}")
+    if (found.violation or 0.0) >= MAY_BREAK:
+        parts.append(f"breaks the accuracy limit: {_percent(found.violation or 0.0)}")
+    return "; ".join(parts)
 
 
 def _breaking(claims: Claims) -> Iterator[str]:
@@ -162,119 +176,67 @@ def _breaking(claims: Claims) -> Iterator[str]:
             code(f"{name}={value}"),
             _percent(found.failure),
             "not checked" if found.violation is None else _percent(found.violation),
-            f"{found.tried} routes had it",
+            str(found.tried),
         )
         for (name, value), found in claims.breaks[:ROWS]
     )
-    yield from table(("knob and value", "fails to build or run", "breaks epsilon", "seen"), rows)
-    yield from _left(len(claims.breaks))
-    yield ""
-
-
-def _unknown(prior: Prior, folded: Folded, claims: Claims) -> Iterator[str]:
-    devices = sorted({study.device for study in prior.studies if study.device})
-    yield "## What it does not know"
-    yield ""
-    yield f"- {claims.unsure} values were tried too little to say whether they matter."
-    yield "- Knobs that are not in the file were never tried: nothing is held of them."
-    yield f"- It comes from {plain(', '.join(devices)) or 'an unknown device'}. Elsewhere it weighs less."
-    count = len(prior.studies)
-    if count > 1:
-        yield (
-            f"- Of what matters, about {_percent(folded.shared)} seems common to these studies, and "
-            f"about {_percent(folded.flipped)} of the signs differ between two of them. Few studies "
-            "say little of that: both figures begin at what is usual."
-        )
-    else:
-        yield "- One study cannot tell what holds for other networks: signs are trusted little."
-    yield "- Effects are taken to add up; values that only work together are not described."
-    yield ""
-
-
-def _evidence(prior: Prior) -> Iterator[str]:
-    yield "## Evidence"
-    yield ""
-    rows = (
-        (
-            plain(study.name),
-            study.created[:10] or "?",
-            plain(study.backend_version or study.source),
-            plain(study.device or "?"),
-            str(study.trials),
-            plain(f"{study.metric} at {study.epsilon}" if study.metric else "not checked"),
-            _operators(study),
-        )
-        for study in prior.studies
-    )
-    head = ("study", "date", "compiler", "device", "trials", "accuracy limit", "network")
+    head = ("knob and value", "fails to build or run", "breaks the accuracy limit", "trials")
     yield from table(head, rows)
     yield ""
-    notes = [(study.name, study.notes) for study in prior.studies if study.notes]
-    notes += [(name, knob.notes) for name, knob in prior.knobs.items() if knob.notes]
-    notes += [
-        (f"{name}={value}", entry.notes)
-        for name, knob in prior.knobs.items()
-        for value, entry in knob.values.items()
-        if entry.notes
-    ]
-    if notes:
-        yield "Notes by people:"
-        yield ""
-        yield from (f"- {code(name)}: {plain(note)}" for name, note in notes)
-        yield ""
+    yield from _folded_names("more probably break", claims.breaks[ROWS:])
 
 
-def _reading() -> Iterator[str]:
+def _folded_names(what: str, pairs: Pairs) -> Iterator[str]:
+    if not pairs:
+        return
+    yield f"<details><summary>{_count(len(pairs), 'value')} {what}</summary>"
+    yield ""
+    yield ", ".join(code(name) for name in names_of(pairs))
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _words() -> Iterator[str]:
+    yield "## Words"
+    yield ""
+    yield "- *Knob*: a setting of the compiler or runtime. *Value*: one choice of it."
+    yield (
+        "- *Trial*: one combination of values, compiled, checked and measured. Most change several "
+        "knobs at once, so the effect of one value is fitted, not measured by itself."
+    )
+    yield (
+        "- *failed*: no trial with the value ran in that study, be it for this value or another. "
+        "*other default*: it had an effect there, but counted from another default than here."
+    )
+    yield (
+        "- *Built-in assumption*: before any study, one value in ten changes the latency, by about "
+        "4 %, as likely either way; what helps one network slows down another in three cases of "
+        "ten. The fewer studies there are, the nearer to that the figures stay."
+    )
+    yield ""
+
+
+def _use(claims: Claims) -> Iterator[str]:
+    best = (*claims.first, *claims.cheap)[:1]
+    route = f"-{'='.join(best[0][0])}" if best else "-KNOB=VALUE"
     yield "## Use"
     yield ""
     yield "```bash"
-    yield "smart-tuner tune MODEL.onnx --prior FILE.prior.toml"
+    yield "smart-tuner tune MODEL.onnx --prior FILE.prior.toml       # a search that begins here"
     yield "smart-tuner priors check FILE.prior.toml --model MODEL.onnx"
+    yield f"smart-tuner apply MODEL.onnx --route {shlex.quote(route)}  # one value by itself"
     yield "```"
 
 
-def _breaks(found: Fold) -> bool:
-    return max(found.failure, found.violation or 0.0) >= BREAKS
-
-
-def _why(found: Fold) -> str:
-    studies = f"{found.weight:.0f} {'study' if round(found.weight) == 1 else 'studies'}"
-    if found.faster >= SURE:
-        signs = "its sign is likely to hold"
-    elif found.faster <= 1 - SURE:
-        signs = "it mostly slowed down"
-    else:
-        signs = "its sign is open"
-    return f"{found.tried} routes in {studies}; {signs}"
-
-
-def _gain(size: float) -> str:
-    return f"{math.expm1(size):.1%}".replace("%", " %")
-
-
-def _effect(found: Fold) -> str:
-    text = f"{abs(math.expm1(found.mean)):.1%}".replace("%", " %")
-    if abs(found.mean) < SMALL:
-        return f"{_gain(found.size)} either way"
-    return f"{text} {'faster' if found.mean < 0 else 'slower'}"
+def _chance(chance: float, effect: float, seen: float) -> str:
+    star = "" if seen >= SEEN else " \\*"
+    return f"{_percent(chance)}, by {change(effect)}{star}"
 
 
 def _percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def _left(count: int) -> Iterator[str]:
-    if count > ROWS:
-        yield ""
-        yield f"And {count - ROWS} more in the file."
-
-
-def _operators(study: StudyEntry) -> str:
-    network = study.network
-    if not network.operators:
-        return plain(network.name or "?")
-    most = sorted(computing(network.operators).items(), key=lambda item: (-item[1], item[0]))[
-        :OPERATORS
-    ]
-    listed = ", ".join(f"{count} {name}" for name, count in most)
-    return plain(f"{network.name}: {sum(computing(network.operators).values())} nodes, {listed}")
+def _count(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or f'{one}s'}"

@@ -33,6 +33,9 @@ def prior_rows(prior: Prior) -> list[dict[str, Any]]:
             "spread": round(found.spread, 4),
             "size": round(found.size, 4),
             "gain": round(found.gain, 4),
+            "loss": round(found.loss, 4),
+            "chance_faster": round(found.chance_faster, 4),
+            "chance_slower": round(found.chance_slower, 4),
             "fails": round(found.failure, 4),
             "violates": None if found.violation is None else round(found.violation, 4),
         }
@@ -43,7 +46,7 @@ def prior_rows(prior: Prior) -> list[dict[str, Any]]:
 
 
 def print_prior(prior: Prior, console: Console) -> None:
-    """Print the studies of a prior and its first values."""
+    """Print the studies of a prior, and chances and changes of latency of its first values."""
     for study in prior.studies:
         facts = (study.backend_version or study.source, study.device, study.created[:10])
         told = ", ".join(fact for fact in facts if fact)
@@ -51,15 +54,17 @@ def print_prior(prior: Prior, console: Console) -> None:
     console.print()
     rows = prior_rows(prior)
     table = Table(box=None, pad_edge=False)
-    for name in ("matters", "helps if so", "then by", "fails", "tried"):
+    for name in ("faster", "by", "slower", "by", "no change", "fails", "tried"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("knob and value", overflow="fold")
     for row in rows[:ROWS]:
         table.add_row(
-            f"{row['matters']:.2f}",
-            f"{row['helps']:.2f}",
-            f"{math.expm1(row['gain']):.1%}",
-            f"{row['fails']:.2f}",
+            f"{row['chance_faster']:.0%}",
+            f"{math.expm1(-row['gain']):+.1%}",
+            f"{row['chance_slower']:.0%}",
+            f"{math.expm1(row['loss']):+.1%}",
+            f"{1 - row['matters']:.0%}",
+            f"{row['fails']:.0%}",
             str(row["tried"]),
             Text(f"{row['knob']}={row['value']}"),
         )
