@@ -65,7 +65,8 @@ def unknown_lines(sources: Sources, folded: Folded) -> Iterator[str]:
     )
     yield (
         f"- **Other platforms.** It comes from {' and '.join(sources.platforms)}; on any "
-        "other `tune` trusts it less. It does not look at how many threads or processors there are."
+        "other `tune` trusts it less. This page counts every study in full, and nobody looks at "
+        "how many threads or processors there are."
     )
     yield (
         "- **Values together.** Effects are taken to add up (as ratios of latency); values that "
