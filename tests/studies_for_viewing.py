@@ -252,7 +252,7 @@ def make_study(kind: Kind, place: Path, trials: int | None = None) -> StudyFolde
 
     Args:
         kind: What it is like. A running one is only taken for running inside ``running``.
-        place: Existing folder that gets the model and, named after the kind, the study.
+        place: Folder, made if it is missing, that gets the model and, named after the kind, the study.
         trials: Trials in all, if not those of ``TRIALS``.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -278,6 +278,7 @@ def running(folder: StudyFolder) -> Iterator[None]:
 
 
 def _begin(kind: Kind, place: Path, compiler: SimulatedCompiler, trials: int) -> Written:
+    place.mkdir(parents=True, exist_ok=True)
     model = write_simulated_model(place, compiler, name=kind.value, seed=1)
     folder = StudyFolder((place / f"{kind.value}.study").absolute())
     folder.create()

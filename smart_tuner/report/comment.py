@@ -7,8 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.effects import Finding
+from smart_tuner.report.knob_sentences import failures_words
 from smart_tuner.report.markdown import code, plain, table
-from smart_tuner.report.sentences import failures_words, outlook_words, phases_words
+from smart_tuner.report.sentences import outlook_words, phases_words
+from smart_tuner.report.words import latency_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,9 +84,9 @@ def _route(summary: StudySummary) -> Iterator[str]:
     rows = []
     for setting in chosen:
         effect = effects.get(setting)
-        gain = effect.gain if effect else None
-        words = "not estimated" if gain is None else f"{gain:.3f}x"
+        known = effect.effect if effect else None
+        words = "not estimated" if known is None else f"{latency_percent(known):+.1f} %"
         rows.append((code("=".join(setting)), words))
-    head = ("knob that ships" if shipped else "value that seems to pay", "effect, estimated")
+    head = ("knob that ships" if shipped else "value that seems to pay", "latency, estimated")
     yield from table(head, rows)
     yield ""

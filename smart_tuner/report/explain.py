@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from smart_tuner.report.analysis.effects import Finding
+from smart_tuner.report.knob_sentences import effects_words, failures_words
 from smart_tuner.report.sentences import (
-    effects_words,
-    failures_words,
     history_words,
     outlook_words,
     sweep_words,

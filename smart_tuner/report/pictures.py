@@ -11,6 +11,7 @@ from smart_tuner.report.analysis.failures import failures_of
 from smart_tuner.report.analysis.history import history_of
 from smart_tuner.report.analysis.phases import phases_of
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of
+from smart_tuner.report.figures.accuracy import sweep_figure, tradeoff_figure
 from smart_tuner.report.figures.knobs import (
     drawn_effects,
     drawn_failures,
@@ -18,12 +19,11 @@ from smart_tuner.report.figures.knobs import (
     failures_figure,
 )
 from smart_tuner.report.figures.measuring import confirmation_figure, phases_figure
-from smart_tuner.report.figures.search import history_figure, sweep_figure, tradeoff_figure
+from smart_tuner.report.figures.search import history_figure
 from smart_tuner.report.figures.style import new_figure
+from smart_tuner.report.knob_sentences import effects_words, failures_words
 from smart_tuner.report.sentences import (
     confirmation_words,
-    effects_words,
-    failures_words,
     history_words,
     phases_words,
     sweep_words,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from optuna.trial import TrialState
 
 from smart_tuner.errors import SmartTunerError
+from smart_tuner.model.store import FILE_NAME
 from smart_tuner.report.status import is_running
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.study.folder import StudyFolder
@@ -71,6 +72,7 @@ class StudyView:
         spent_seconds: Budget spent.
         runs: Fresh builds of finalists.
         conditions: What trials were measured under, by number, as far as they were.
+        points: Shapes of the inputs by workload point, in words; empty if they are not kept.
         prior: What the study's prior said of each value and what was found; empty without one.
         problems: What could not be read, one sentence each.
     """
@@ -89,6 +91,7 @@ class StudyView:
     spent_seconds: float = 0.0
     runs: tuple[FreshRun, ...] = ()
     conditions: Mapping[int, Conditions] = field(default_factory=dict)
+    points: Mapping[str, str] = field(default_factory=dict)
     prior: tuple[SaidAndFound, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -157,6 +160,7 @@ def read_study(root: Path) -> StudyView:
         result=result,
         manifest=manifest,
         runs=_tried(lambda: read_runs(folder), problems) or (),
+        points=_points(folder),
         **journal,
         prior=(_tried(lambda: prior_outcome(root), problems) or ()) if began_with_prior else (),
         problems=tuple(problems),
@@ -185,6 +189,21 @@ def _opened(folder: StudyFolder) -> optuna.Study | None:
 def _json(path: Path) -> Document:
     data: Document = json.loads(path.read_text(encoding="utf-8"))
     return data
+
+
+def _points(folder: StudyFolder) -> dict[str, str]:
+    """Shapes by workload point, as far as the prepared workload is there to be read."""
+    try:
+        points = _json(folder.references / FILE_NAME)["points"]
+        return {
+            str(point["name"]): ", ".join(
+                f"{name} {'x'.join(map(str, shape)) or 'scalar'}"
+                for name, shape in point["shapes"].items()
+            )
+            for point in points
+        }
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def _journal(study: optuna.Study, folder: StudyFolder) -> dict[str, Any]:

@@ -22,6 +22,9 @@ OUTCOME_WORDS = {
     TrialOutcome.NOT_APPLIED: "not applied",
 }
 
+DEFAULT_WORD = "the default"
+"""What the trial of the default itself is called: it changes nothing, and is meant to."""
+
 SHOWN_WORDS = {outcome.value: word for outcome, word in OUTCOME_WORDS.items()}
 """The same by stored outcome; what is counted apart from the outcomes is its own word."""
 
@@ -39,6 +42,11 @@ def percent(log_half_width: float) -> str:
         return "?"
     figure = 100 * math.expm1(log_half_width)
     return f"{figure:.1f} %" if figure < 100 else f"{figure:.0f} %"
+
+
+def latency_percent(effect: float) -> float:
+    """An effect on ln(latency) as a percentage of the latency; negative is faster."""
+    return 100 * math.expm1(effect)
 
 
 def shortened(text: str, room: int) -> str:
@@ -77,3 +85,13 @@ def _clock(seconds: float) -> str:
 def counted(trials: Mapping[str, int]) -> str:
     """Trials by stored outcome as a phrase: ``12 ok, 1 build failed``."""
     return ", ".join(f"{count} {SHOWN_WORDS.get(name, name)}" for name, count in trials.items())
+
+
+def many(count: int, noun: str) -> str:
+    """A count with its noun: ``1 trial``, ``2,000 trials``."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def times(count: int) -> str:
+    """How often: ``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -106,7 +106,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(
         assert seen.complaints == []
 
 
-def test_colours_follow_the_system_and_violators_are_infeasible(
+def test_colours_follow_the_system_and_violators_are_over_epsilon(
     browser: Any, report: Callable[[Kind], str]
 ) -> None:
     with opened(browser, report(Kind.FINISHED)) as seen:
@@ -123,5 +123,21 @@ def test_colours_follow_the_system_and_violators_are_infeasible(
         assert plot.evaluate(colour) != light
         names = "plot => plot.data.filter(t => t.mode === 'markers').map(t => [t.name, t.x])"
         traces = dict(seen.page.locator("figure#tradeoff .plot").evaluate(names))
-        over = next(values for name, values in traces.items() if name.startswith("infeasible"))
+        over = next(values for name, values in traces.items() if name.startswith("over epsilon"))
         assert min(over) > 1 >= max(traces["within epsilon and limits"])
+
+
+def test_nothing_is_cut_and_no_toolbar_hides_a_figure(
+    browser: Any, report: Callable[[Kind], str]
+) -> None:
+    fits = "(all) => all.every(one => one.scrollWidth <= one.clientWidth)"
+    for width in (WIDE, NARROW):
+        with opened(browser, report(Kind.FINISHED), width) as seen:
+            scroll_through(seen)
+            seen.page.evaluate(
+                "document.querySelectorAll('details').forEach(d => { d.open = true })"
+            )
+            seen.page.locator("figure#history .plot").hover()
+            assert seen.page.locator(".modebar").count() == 0
+            assert seen.page.locator("pre").evaluate_all(fits)
+            assert width == WIDE or seen.page.locator(".scroll").evaluate_all(fits)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
+
+from smart_tuner.measure.statistics import median_interval
 
 if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
@@ -30,7 +32,8 @@ class FreshGain:
         phase: Key of ``PHASES``.
         route: Canonical text of the route.
         blocks: Gain of each pair of blocks, all points together.
-        gain: Their median; ``None`` if it was not measured.
+        gain: Their median, under sustained load the verdict's own figure; ``None`` if it was not
+            measured.
         outcome: ``feasible`` or how it failed; ``no effect`` if the engine is the baseline's.
         message: Why it ended so.
     """
@@ -42,6 +45,12 @@ class FreshGain:
     gain: float | None
     outcome: str
     message: str
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """95 % interval of the gain; ``None`` where there are too few blocks for one."""
+        low, high = median_interval(self.blocks)
+        return (low, high) if math.isfinite(high) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,15 @@ def confirmation_of(view: StudyView) -> Confirmation:
     for run in view.runs:
         counts[run.phase] = counts.get(run.phase, 0) + 1
         builds.append(_fresh(run, f"{run.phase} {counts[run.phase]}"))
+    sustained = view.result.sustained_gain if view.result else None
+    if sustained is not None:
+        # One figure for one thing: the verdict weighs the points, which runs do not keep.
+        builds = [
+            replace(build, gain=sustained.value)
+            if build.phase == "sustained" and build.gain is not None
+            else build
+            for build in builds
+        ]
     return Confirmation(tuple(builds), view.min_gain)
 
 

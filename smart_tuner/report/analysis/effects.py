@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.report.analysis.table import value_table
+from smart_tuner.report.words import latency_percent
 from smart_tuner.study.finalists import NORMAL_QUANTILE, SPREAD
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Finding(str, Enum):
     COSTS = "costs"
     NO_EFFECT = "no effect"
     UNCLEAR = "unclear"
-    NEVER_MEASURED = "never measured"
+    NEVER_MEASURED = "tried, no latency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,14 @@ class ValueEffect:
     def gain(self) -> float | None:
         """The effect as a gain: 1.05 makes an engine 5 % faster."""
         return None if self.effect is None else math.exp(-self.effect)
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """The interval of the effect in percent of the latency; below 0 is faster."""
+        if self.effect is None or self.half_width is None:
+            return None
+        low, high = self.effect - self.half_width, self.effect + self.half_width
+        return latency_percent(low), latency_percent(high)
 
     @property
     def bounds(self) -> tuple[float, float] | None:

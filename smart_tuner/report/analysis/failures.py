@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +46,7 @@ class ValueFailures:
         counts: Failed routes by outcome, in words.
         crash_risk: Probability that it breaks every route, learned from all failures together.
         violation_risk: The same for epsilon and further limits, among routes that ran.
+        excused: Routes with it over epsilon or a limit that a worse value in them explains.
     """
 
     knob: str
@@ -54,6 +55,7 @@ class ValueFailures:
     counts: Mapping[str, int]
     crash_risk: float
     violation_risk: float
+    excused: int = 0
 
     @property
     def failed(self) -> int:
@@ -102,7 +104,8 @@ class FailureMap:
         values: Values of failed routes, the most suspect first.
         pairs: Blamed pairs, the most suspect first.
         words: Outcomes that occurred, the most frequent first.
-        failed: Failed trials.
+        failed: Trials that cannot ship: those that failed and those over epsilon or a limit.
+        over: Those of them that ran and were over epsilon or a limit.
         trials: Finished trials.
         messages: What failed routes said, by how often, the most frequent first.
     """
@@ -111,6 +114,7 @@ class FailureMap:
     pairs: tuple[BlamedPair, ...]
     words: tuple[str, ...]
     failed: int
+    over: int
     trials: int
     messages: tuple[tuple[str, int], ...]
 
@@ -122,7 +126,19 @@ class FailureMap:
     @property
     def blamed(self) -> tuple[ValueFailures, ...]:
         """The values that break routes by themselves, more likely than not."""
-        return tuple(value for value in self.values if value.risk >= BLAMED)
+        return tuple(
+            value
+            for value in self.values
+            if value.risk >= BLAMED and not (value.violates and value.excused >= value.over)
+        )
+
+    @property
+    def ended(self) -> str:
+        """How many cannot ship and why, to be put after a count of trials; empty for none."""
+        crashed = self.failed - self.over
+        parts = ((crashed, "failed"), (self.over, "over epsilon or a limit"))
+        told = ", ".join(f"{count} {words}" for count, words in parts if count)
+        return f": {told}" if told else ""
 
 
 def failures_of(view: StudyView) -> FailureMap:
@@ -130,7 +146,7 @@ def failures_of(view: StudyView) -> FailureMap:
     records = view.records
     failed = [record for record in records if record.outcome is not TrialOutcome.FEASIBLE]
     if not failed:
-        return FailureMap((), (), (), 0, len(records), ())
+        return FailureMap((), (), (), 0, 0, len(records), ())
     table = value_table(records)
     ran = np.array([record.outcome in RAN for record in records])
     over = np.array([record.outcome is TrialOutcome.INFEASIBLE for record in records])
@@ -139,11 +155,13 @@ def failures_of(view: StudyView) -> FailureMap:
     risks = (crash.single, violation.single)
     words = Counter(_word(record) for record in failed)
     messages = Counter(record.message for record in failed if record.message)
+    found = _excused(_values(table, records, risks), records)
     return FailureMap(
-        values=tuple(sorted(_values(table, records, risks), key=_suspicion)),
+        values=tuple(sorted(found, key=_suspicion)),
         pairs=(*_named(crash.pairs, table), *_named(violation.pairs, table)),
         words=tuple(word for word, _ in words.most_common()),
         failed=len(failed),
+        over=int(over.sum()),
         trials=len(records),
         messages=tuple(messages.most_common()),
     )
@@ -170,6 +188,28 @@ def _values(
             crash, violation = (float(risk[place]) for risk in risks)
             found.append(ValueFailures(*setting, len(mine), dict(counts), crash, violation))
     return found
+
+
+def _excused(
+    values: Sequence[ValueFailures], records: Sequence[TrialRecord]
+) -> list[ValueFailures]:
+    """Put each violation on the worst violator in its route, and excuse the others there.
+
+    A route is as inexact as its worst value: who always costs an infinite loss explains one, and
+    says nothing of who else was there.
+    """
+    over = [record for record in records if record.outcome is TrialOutcome.INFEASIBLE]
+    ranks: dict[Setting, tuple[float, float, int]] = {}
+    for value in values:
+        if value.violates:
+            setting = (value.knob, value.value)
+            losses = [r.violation or 0.0 for r in over if setting in r.route.settings]
+            ranks[setting] = (min(losses, default=0.0), value.violation_risk, len(losses))
+    excused: Counter[Setting] = Counter()
+    for record in over:
+        mine = sorted(set(record.route.settings) & ranks.keys(), key=lambda one: ranks[one])
+        excused.update(mine[:-1])
+    return [replace(value, excused=excused[value.knob, value.value]) for value in values]
 
 
 def _named(pairs: Sequence[SuspectPair], table: ValueTable) -> list[BlamedPair]:

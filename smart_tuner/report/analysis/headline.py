@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from smart_tuner.engine.build import LOADER_FILE
+from smart_tuner.report.analysis.candidate import candidates_of
+from smart_tuner.report.analysis.deploy import deploy_words
 from smart_tuner.report.reading import RUNNING
 from smart_tuner.report.setting import limit_text
 from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
-from smart_tuner.study.manifest import MANIFEST
 from smart_tuner.study.result import Verdict
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
@@ -58,7 +58,7 @@ class Headline:
         state: ``running``, ``stopped`` or ``finished``.
         ships: Whether something other than the default ships.
         route: What ships, knob by knob; empty for the default.
-        deploy: What to deploy and how, one sentence.
+        deploy: What to deploy and how, what to check first included.
         accuracy: How exact the winner is, output by output; empty without one.
         judged_by: What the accuracy metric measures, one sentence.
         gains: Gains of the confirmed route by name, in words.
@@ -90,7 +90,7 @@ def headline_of(view: StudyView, outlook: Outlook) -> Headline:
         state=view.state,
         ships=won,
         route=_settings(result.route) if result else (),
-        deploy=_deploy(view),
+        deploy=deploy_words(view),
         accuracy=_accuracy(view) if won else (),
         judged_by=_judged_by(view),
         gains=gains,
@@ -127,11 +127,7 @@ def _finding(view: StudyView) -> str:
         return (
             f"The default ships: all {tried} routes that were tried failed or were not {epsilon}"
         )
-    best = f", the best confirmed at {result.route_gain}" if result.route_gain else ""
-    return (
-        f"The default is best here and ships: none of {tried} routes is proven "
-        f"{view.min_gain:g}x faster {epsilon}{best}"
-    )
+    return f"No gain of {view.min_gain:g}x or more: {candidates_of(view)}"
 
 
 def _still(view: StudyView) -> str:
@@ -196,22 +192,6 @@ def _is_noisy(view: StudyView) -> bool:
 def _settings(route: str) -> tuple[tuple[str, str], ...]:
     pairs = (word.removeprefix("-").partition("=") for word in route.split())
     return tuple((name, value) for name, _, value in pairs)
-
-
-def _deploy(view: StudyView) -> str:
-    result = view.result
-    if result is None:
-        return "Nothing is decided yet: keep what you have until the study is finished."
-    if result.verdict is not Verdict.WINNER:
-        return "Deploy what you have: the default, that is the base without any further knob."
-    if not view.manifest:
-        return "Do not deploy winner/: its files are not those that were measured."
-    engine = view.manifest["engine"]["file"]
-    loads = f" `winner/{LOADER_FILE}` loads it." if LOADER_FILE in view.manifest["files"] else ""
-    return (
-        f"Deploy `winner/{engine}`, the very file that was measured.{loads} `winner/{MANIFEST}` "
-        "holds its hashes, platform, gain and losses; `smart-tuner verify` measures it again."
-    )
 
 
 def _accuracy(view: StudyView) -> tuple[LossOverPairs, ...]:

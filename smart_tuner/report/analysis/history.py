@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smart_tuner.report.words import SHOWN_WORDS
+from smart_tuner.report.words import DEFAULT_WORD, SHOWN_WORDS
 from smart_tuner.storages.history import outcome_key
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
+    from smart_tuner.storages.history import TrialRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,19 @@ class History:
     min_gain: float
 
     @property
+    def gain_range(self) -> tuple[float, float]:
+        """Gains that a picture shows in their place: one slow route must not flatten the rest."""
+        gains = [point.gain for point in self.points if point.gain is not None] or [1.0]
+        high = max(*gains, self.min_gain, 1.02)
+        return max(min(*gains, 0.98), 1 - 2 * (high - 1), 0.0), high
+
+    @property
+    def slower(self) -> tuple[HistoryPoint, ...]:
+        """The trials below that range: they are drawn at its edge."""
+        low, _ = self.gain_range
+        return tuple(point for point in self.points if point.gain is not None and point.gain < low)
+
+    @property
     def improvements(self) -> tuple[HistoryPoint, ...]:
         """The trials that raised the best gain."""
         best, found = 1.0, []
@@ -77,7 +91,7 @@ def history_of(view: StudyView) -> History:
         points.append(
             HistoryPoint(
                 number=record.number,
-                word=SHOWN_WORDS.get(outcome_key(record), outcome_key(record)),
+                word=_word(record),
                 feasible=feasible,
                 gain=gain,
                 half_width=record.half_width,
@@ -88,3 +102,11 @@ def history_of(view: StudyView) -> History:
             )
         )
     return History(tuple(points), view.budget_seconds, view.min_gain)
+
+
+def _word(record: TrialRecord) -> str:
+    """How a trial ended; the default's own engine is no route that did nothing."""
+    key = outcome_key(record)
+    return (
+        DEFAULT_WORD if not len(record.route) and record.unchanged else SHOWN_WORDS.get(key, key)
+    )

@@ -76,5 +76,5 @@ def outlook_of(history: History, effects: Effects) -> Outlook:
 
 
 def expected_percent(outlook: Outlook) -> float:
-    """The expected further gain in percent; NaN if unknown."""
-    return math.nan if outlook.further_gain is None else 100 * (outlook.further_gain - 1)
+    """Percent of the latency that would go; NaN if unknown."""
+    return math.nan if outlook.further_gain is None else 100 * (1 - 1 / outlook.further_gain)

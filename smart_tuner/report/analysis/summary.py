@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.report.analysis.brief import brief_of
 from smart_tuner.report.analysis.conditions import machine_of
 from smart_tuner.report.analysis.confirmation import confirmation_of
 from smart_tuner.report.analysis.effects import effects_of
@@ -18,6 +19,7 @@ from smart_tuner.report.analysis.reproduction import reproduction_of
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of
 
 if TYPE_CHECKING:
+    from smart_tuner.report.analysis.brief import Brief
     from smart_tuner.report.analysis.conditions import MachineState
     from smart_tuner.report.analysis.confirmation import Confirmation
     from smart_tuner.report.analysis.effects import Effects
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 class StudySummary:
     """What a study tells; each part is described where it is made."""
 
+    brief: Brief
     headline: Headline
     outlook: Outlook
     history: History
@@ -54,14 +57,16 @@ def summarize(view: StudyView) -> StudySummary:
     """Compute every part."""
     history, effects, tradeoff = history_of(view), effects_of(view), tradeoff_of(view)
     outlook = outlook_of(history, effects)
+    headline, failures = headline_of(view, outlook), failures_of(view)
     return StudySummary(
-        headline=headline_of(view, outlook),
+        brief=brief_of(view, headline, failures),
+        headline=headline,
         outlook=outlook,
         history=history,
         tradeoff=tradeoff,
         sweep=sweep_of(tradeoff),
         effects=effects,
-        failures=failures_of(view),
+        failures=failures,
         confirmation=confirmation_of(view),
         machine=machine_of(view),
         phases=phases_of(view),

@@ -18,6 +18,10 @@ LARGEST_RATIO = 10**WORST_VIOLATION
 """Losses are kept within this factor of epsilon to either side; beyond, they are not told apart."""
 
 
+EXACT = "exact"
+"""What a loss is called that is no more than a millionth of epsilon."""
+
+
 @dataclass(frozen=True, slots=True)
 class TradeoffPoint:
     """One measured trial.
@@ -40,7 +44,7 @@ class TradeoffPoint:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the loss is too small to matter, zero included."""
+        """Whether the loss is too small to be told from none."""
         return self.ratio <= 1 / LARGEST_RATIO
 
 
@@ -53,12 +57,14 @@ class Tradeoff:
         metric: Name of the accuracy metric.
         epsilon: The epsilon of outputs that have none of their own.
         one_epsilon: All outputs share that epsilon, so that ratio times epsilon is a loss.
+        untimed: Trials over epsilon or a limit that were not measured, so that they are no points.
     """
 
     points: tuple[TradeoffPoint, ...]
     metric: str
     epsilon: float
     one_epsilon: bool
+    untimed: int = 0
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
@@ -102,7 +108,10 @@ def tradeoff_of(view: StudyView) -> Tradeoff:
     )
     per_output = view.document["accuracy"].get("per_output") or {}
     finite = 0 < view.epsilon < math.inf
-    return Tradeoff(points, view.metric, view.epsilon, one_epsilon=finite and not per_output)
+    over = [r for r in view.records if r.outcome is TrialOutcome.INFEASIBLE]
+    untimed = sum(view.gain(record) is None for record in over)
+    one = finite and not per_output
+    return Tradeoff(points, view.metric, view.epsilon, one_epsilon=one, untimed=untimed)
 
 
 def _front(points: Sequence[tuple[int, float, float]]) -> frozenset[int]:

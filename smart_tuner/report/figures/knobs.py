@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.figures.style import BAD, GOOD, PLAIN, QUIET, label, new_figure, shown
+from smart_tuner.report.words import latency_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -20,6 +21,7 @@ MOST = 30
 """Values that are drawn: those that do most; the rest is counted in words."""
 
 ROW = 22
+LATENCY = "change of latency, % (left of 0: faster)"
 COLOURS = {Finding.PAYS: GOOD, Finding.COSTS: BAD, Finding.NO_EFFECT: QUIET}
 UNCLEAR_COLOUR = "#c27803"
 SCALE = ((0.0, "rgba(139,149,165,0.08)"), (0.001, "rgba(214,69,69,0.25)"), (1.0, "#d64545"))
@@ -38,21 +40,19 @@ def drawn_effects(effects: Effects) -> tuple[ValueEffect, ...]:
 
 
 def effects_figure(effects: Effects) -> go.Figure:
-    """Effect of each value on speed in percent, its interval, and the noise floor as a band."""
+    """Effect of each value in percent of the latency, its interval, and the noise floor as a band."""
     drawn = drawn_effects(effects)[::-1]
-    figure = new_figure(
-        x="faster by, % (left of 0: slower)", height=110 + ROW * len(drawn), legend=True
-    )
+    figure = new_figure(x=LATENCY, height=110 + ROW * len(drawn), legend=True)
     places = {value: place for place, value in enumerate(drawn)}
     for finding in Finding:
         group = [value for value in drawn if value.finding is finding]
         if not group:
             continue
         colour = COLOURS.get(finding, UNCLEAR_COLOUR)
-        gains = [_percent(value.effect or 0.0) for value in group]
-        bounds = [value.bounds or (1.0, 1.0) for value in group]
+        shares = [latency_percent(value.effect or 0.0) for value in group]
+        bounds = [value.shares or (0.0, 0.0) for value in group]
         figure.add_scatter(
-            x=gains,
+            x=shares,
             y=[places[value] for value in group],
             name=finding.value,
             mode="markers",
@@ -60,8 +60,8 @@ def effects_figure(effects: Effects) -> go.Figure:
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [100 * (b[1] - 1) - g for b, g in zip(bounds, gains, strict=True)],
-                "arrayminus": [g - 100 * (b[0] - 1) for b, g in zip(bounds, gains, strict=True)],
+                "array": [b[1] - share for b, share in zip(bounds, shares, strict=True)],
+                "arrayminus": [share - b[0] for b, share in zip(bounds, shares, strict=True)],
                 "color": colour,
                 "thickness": 1.5,
                 "width": 3,
@@ -81,16 +81,12 @@ def effects_figure(effects: Effects) -> go.Figure:
     return figure
 
 
-def _percent(effect: float) -> float:
-    return 100 * math.expm1(-effect)
-
-
 def _effect_hover(value: ValueEffect) -> str:
-    low, high = value.bounds or (1.0, 1.0)
-    gain = value.gain or 1.0
+    low, high = value.shares or (0.0, 0.0)
+    share = latency_percent(value.effect or 0.0)
     return (
         f"{shown(value.knob)}={shown(value.value)}: {value.finding.value}<br>"
-        f"{gain:.3f}x, 95 % interval {low:.3f} to {high:.3f}, {value.measured} trials"
+        f"latency {share:+.1f} %, 95 % interval {low:+.1f} to {high:+.1f}, {value.measured} trials"
     )
 
 
@@ -100,12 +96,12 @@ def drawn_rows(prior: PriorReview) -> tuple[SaidAndFound, ...]:
 
 
 def prior_figure(prior: PriorReview) -> go.Figure:
-    """Expected effect on speed in percent, as the prior had it and as it was found.
+    """Expected effect in percent of the latency, as the prior had it and as it was found.
 
     Expected means: the effect if the value matters, times the probability that it does.
     """
     drawn = drawn_rows(prior)[::-1]
-    figure = new_figure(x="faster by, % (left of 0: slower)", height=110 + ROW * len(drawn))
+    figure = new_figure(x=LATENCY, height=110 + ROW * len(drawn))
     said = [row.said_effect * row.said_active for row in drawn]
     found = [(row.found_effect or 0.0) * (row.found_active or 0.0) for row in drawn]
     for name, symbol, effects in (
@@ -113,7 +109,7 @@ def prior_figure(prior: PriorReview) -> go.Figure:
         ("this study found", "circle", found),
     ):
         figure.add_scatter(
-            x=[_percent(effect) for effect in effects],
+            x=[latency_percent(effect) for effect in effects],
             y=list(range(len(drawn))),
             name=name,
             mode="markers",
@@ -136,7 +132,7 @@ def drawn_failures(failures: FailureMap) -> tuple[ValueFailures, ...]:
 
 
 def failures_figure(failures: FailureMap) -> go.Figure:
-    """Share of the routes with each value that failed, by how they failed."""
+    """Share of the routes with each value that cannot ship, by how they ended."""
     drawn = drawn_failures(failures)[::-1]
     words = failures.words
     figure = new_figure(height=120 + ROW * len(drawn), legend=False)

@@ -77,7 +77,15 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
         tickfont_size=9 if crowded else 12,
     )
     figure.add_hline(1.0, line_color=QUIET, line_width=1)
-    figure.add_hline(confirmation.min_gain, line_dash="dash", line_color=LINE)
+    figure.add_hline(
+        confirmation.min_gain,
+        line_dash="dash",
+        line_color=LINE,
+        annotation_text="smallest gain that ships",
+        annotation_font_color=LINE,
+        annotation_position="top right",
+        annotation_yshift=3,
+    )
     return figure
 
 

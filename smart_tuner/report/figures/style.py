@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from smart_tuner.report.words import shortened
+from smart_tuner.report.words import DEFAULT_WORD, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,7 @@ GOOD, BAD, PLAIN, QUIET, LINE = "#1f9d55", "#d64545", "#3b82f6", "#8b95a5", "#c2
 
 OUTCOMES: Mapping[str, tuple[str, str]] = {
     "ok": (PLAIN, "circle"),
+    DEFAULT_WORD: (GOOD, "star"),
     "no effect": (QUIET, "circle-open"),
     "over epsilon": ("#e08a1e", "diamond"),
     "over limit": ("#b7791f", "diamond-open"),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
 
 LINKS = {
-    "deploy": "What to deploy",
+    "deploy": "What ships",
     "sure": "How sure",
     "history": "The search",
     "accuracy": "Accuracy",
@@ -87,7 +87,7 @@ def _document(view: StudyView, summary: StudySummary) -> Iterator[str]:
     yield from header(view, summary)
     links = "".join(f'<a href="#{name}">{text(words)}</a>' for name, words in LINKS.items())
     yield f"<nav>{links}</nav>\n<main>"
-    yield from deploying(summary)
+    yield from deploying(view, summary)
     yield from certainty(summary)
     yield from search(summary)
     yield from accuracy(summary)

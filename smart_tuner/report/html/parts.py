@@ -44,7 +44,8 @@ def prose(words: object) -> str:
     if not len(pieces) % 2:
         return text(words)
     return "".join(
-        f"<code>{piece}</code>" if place % 2 else piece for place, piece in enumerate(pieces)
+        f"<code>{_unbroken(piece)}</code>" if place % 2 else piece
+        for place, piece in enumerate(pieces)
     )
 
 
@@ -65,7 +66,7 @@ def listing(lines: Iterable[str], *, kind: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int = 0) -> str:
-    """A table that scrolls by itself where it is too wide.
+    """A table; on a phone each row is a block, with the name of its column before each cell.
 
     Args:
         head: Names of the columns.
@@ -76,7 +77,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int
 
     def cells(row: Sequence[object], tag: str) -> str:
         made = (
-            f"<{tag}{_class('n' if place >= first else '')}>{_cell(cell)}</{tag}>"
+            f"<{tag}{_class('n' if place >= first else '')}{_head(head[place], tag)}>"
+            f"{_cell(cell)}</{tag}>"
             for place, cell in enumerate(row)
         )
         return f"<tr>{''.join(made)}</tr>"
@@ -118,6 +120,15 @@ def _class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
+def _unbroken(escaped: str) -> str:
+    """Words of a machine that may be parted at blanks only: a line must not end at a dash."""
+    return " ".join(f'<span class="word">{word}</span>' for word in escaped.split(" "))
+
+
+def _head(name: str, tag: str) -> str:
+    return f' data-head="{text(name)}"' if tag == "td" else ""
+
+
 def _cell(cell: object) -> str:
     return str(cell) if isinstance(cell, Markup) else text(cell)
 
@@ -125,3 +136,14 @@ def _cell(cell: object) -> str:
 def code_cell(value: object) -> Markup:
     """A cell in the words of a machine."""
     return Markup(code(value))
+
+
+def route_cell(route: str) -> Markup:
+    """A route, which breaks into lines between its knobs only."""
+    return Markup(f"<code>{_unbroken(text(route or '(default)'))}</code>")
+
+
+def answers(facts: Iterable[tuple[str, str]]) -> str:
+    """Short answers, each beside its question."""
+    rows = "".join(f"<dt>{text(name)}</dt><dd>{prose(words)}</dd>" for name, words in facts)
+    return f'<dl class="brief">{rows}</dl>'

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from smart_tuner.report.analysis.tradeoff import winners_of
+from smart_tuner.report.analysis.tradeoff import EXACT, LARGEST_RATIO, winners_of
+from smart_tuner.report.figures.accuracy import sweep_figure, tradeoff_figure
 from smart_tuner.report.figures.knobs import (
     drawn_effects,
     drawn_failures,
@@ -19,7 +19,7 @@ from smart_tuner.report.figures.measuring import (
     machine_figure,
     phases_figure,
 )
-from smart_tuner.report.figures.search import history_figure, sweep_figure, tradeoff_figure
+from smart_tuner.report.figures.search import history_figure, slower_words
 from smart_tuner.report.html.parts import (
     Picture,
     code_cell,
@@ -27,15 +27,15 @@ from smart_tuner.report.html.parts import (
     listing,
     paragraph,
     picture,
+    route_cell,
     section,
     table,
     text,
 )
 from smart_tuner.report.html.verdict import gains
+from smart_tuner.report.knob_sentences import effects_words, failures_words
 from smart_tuner.report.sentences import (
     confirmation_words,
-    effects_words,
-    failures_words,
     history_words,
     machine_words,
     phases_words,
@@ -43,7 +43,7 @@ from smart_tuner.report.sentences import (
     sweep_words,
     tradeoff_words,
 )
-from smart_tuner.report.words import shortened
+from smart_tuner.report.words import SHOWN_WORDS, latency_percent, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,12 @@ def certainty(summary: StudySummary) -> Iterator[str]:
     ]
     if measured:
         rows = [
-            (b.label, "-" if b.gain is None else f"{b.gain:.4f}x", b.outcome, code_cell(b.route))
+            (
+                b.label,
+                "-" if b.gain is None else f"{b.gain:.3f}x",
+                SHOWN_WORDS.get(b.outcome, b.outcome),
+                route_cell(b.route),
+            )
             for b in confirmation.builds[:ROWS]
         ]
         parts.append(
@@ -87,10 +92,11 @@ def search(summary: StudySummary) -> Iterator[str]:
         key=lambda point: (-(point.gain or 0.0), point.number),
     )[:BEST]
     rows = [
-        (point.number, f"{point.gain:.3f}x", point.reason, code_cell(point.route or "(default)"))
+        (point.number, f"{point.gain:.3f}x", point.reason, route_cell(point.route))
         for point in best
     ]
-    parts = [picture(Picture("history", history_words(history), figure))]
+    slow = f" {slower_words(history)}." if history.slower else ""
+    parts = [picture(Picture("history", f"{history_words(history)}{slow}", figure))]
     if rows:
         head = ("trial", "gain", "why it was tried", "route")
         note = "One measurement each: the top is partly luck, which is why finalists are rebuilt."
@@ -103,24 +109,26 @@ def accuracy(summary: StudySummary) -> Iterator[str]:
     tradeoff, steps = summary.tradeoff, summary.sweep
     drawn = tradeoff_figure(tradeoff) if tradeoff.points else None
     swept = sweep_figure(steps, tradeoff) if steps else None
+    exact = any(point.is_exact for point in tradeoff.points)
+    note = " Exact stands for a loss of at most a millionth of epsilon." if exact else ""
     parts = [
-        picture(Picture("tradeoff", tradeoff_words(tradeoff), drawn)),
+        picture(Picture("tradeoff", f"{tradeoff_words(tradeoff)}{note}", drawn)),
         "<h3>Had epsilon been another</h3>",
         picture(Picture("sweep", sweep_words(steps), swept)),
     ]
     if steps:
         rows = [
             (
-                f"{s.ratio:.3g}",
+                EXACT if s.ratio <= 1 / LARGEST_RATIO else f"{s.ratio:.3g}",
                 s.eligible,
                 s.number,
                 f"{s.gain:.3f}x",
-                code_cell(s.route or "(default)"),
+                route_cell(s.route),
             )
             for s in winners_of(steps)
         ]
-        head = ("from epsilon times", "eligible", "trial", "gain", "fastest route")
-        parts.append(folded("The winner at each epsilon", table(head, rows)))
+        head = ("from epsilon times", "routes within", "trial", "gain", "fastest route")
+        parts.append(folded("The fastest trial at each epsilon", table(head, rows)))
     yield from section("accuracy", "Speed against accuracy", parts)
 
 
@@ -132,7 +140,7 @@ def knobs(summary: StudySummary) -> Iterator[str]:
     figure = effects_figure(effects) if drawn else None
     note = (
         "Estimated from all measured trials together (additive model on log latency, 95 % "
-        "intervals); the grey band is the noise of one trial."
+        "intervals); a minus is faster, the grey band is the noise of one trial."
     )
     words = f"{note} {len(drawn)} of {len(effects.values)} tried values are drawn."
     parts = [listing(lines), picture(Picture("effects", words if drawn else lines[0], figure))]
@@ -145,13 +153,13 @@ def _effects_table(summary: StudySummary) -> str:
     effects, violators = summary.effects, summary.failures.violators
     rows = []
     for value in effects.values[:ROWS]:
-        low, high = value.bounds or (None, None)
-        interval = "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
-        gain = "-" if value.gain is None else f"{value.gain:.3f}x"
+        low, high = value.shares or (None, None)
+        interval = "-" if low is None or high is None else f"{low:+.1f} to {high:+.1f} %"
+        share = "-" if value.effect is None else f"{latency_percent(value.effect):+.1f} %"
         setting = code_cell(f"{value.knob}={value.value}")
         also = ", costs too much accuracy" if (value.knob, value.value) in violators else ""
-        rows.append((setting, f"{value.finding.value}{also}", gain, interval, value.measured))
-    head = ("value", "finding", "gain", "95 % interval", "trials")
+        rows.append((setting, f"{value.finding.value}{also}", share, interval, value.measured))
+    head = ("value", "finding", "latency", "95 % interval", "trials with a latency")
     rest = len(effects.values) - ROWS
     more = paragraph(f"And {rest} more, in `smart-tuner report --json`.") if rest > 0 else ""
     return table(head, rows, numbers=3) + more
@@ -164,16 +172,16 @@ def failing(summary: StudySummary) -> Iterator[str]:
     drawn = drawn_failures(failures)
     figure = failures_figure(failures) if drawn else None
     words = (
-        "Share of the routes with each value that failed, by how. A triangle marks values that "
-        "break routes by themselves; the others were in bad company."
+        "Of the routes with each value, how many cannot ship, and why. A triangle marks values that "
+        "are to blame by themselves; the others were in bad company."
     )
-    none = "No failed route had a value of its own." if failures.failed else lines[0]
+    none = "No route that cannot ship had a value of its own." if failures.failed else lines[0]
     parts = [
         listing(lines[: ROWS + 1] if drawn or failures.failed else ()),
         picture(Picture("failures", words if drawn else none, figure)),
     ]
     if failures.messages:
-        parts.append(folded("What failed routes said", _messages(failures)))
+        parts.append(folded("What routes that cannot ship said", _messages(failures)))
     yield from section("failures", "What did not work, and why", parts)
 
 
@@ -195,8 +203,8 @@ def prior(summary: StudySummary) -> Iterator[str]:
             (
                 code_cell(f"{row.knob}={row.value}"),
                 row.verdict,
-                f"{100 * row.said_active:.0f} %, {_faster(row.said_effect)}",
-                "-" if row.found_effect is None else _faster(row.found_effect),
+                f"{100 * row.said_active:.0f} %, {_share(row.said_effect)}",
+                "-" if row.found_effect is None else _share(row.found_effect),
                 row.tried,
             )
             for row in review.rows[:ROWS]
@@ -206,9 +214,8 @@ def prior(summary: StudySummary) -> Iterator[str]:
     yield from section("prior", "The prior against what was found", parts)
 
 
-def _faster(effect: float) -> str:
-    gain = 100 * math.expm1(-effect)
-    return f"{abs(gain):.1f} % {'faster' if gain >= 0 else 'slower'}"
+def _share(effect: float) -> str:
+    return f"latency {latency_percent(effect):+.1f} %"
 
 
 def machine(summary: StudySummary) -> Iterator[str]:

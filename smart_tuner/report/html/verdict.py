@@ -6,16 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.html.parts import (
+    answers,
     code_cell,
     listing,
     paragraph,
-    prose,
     section,
     table,
     text,
 )
 from smart_tuner.report.sentences import outlook_words
-from smart_tuner.report.words import duration
+from smart_tuner.report.words import latency_percent
+from smart_tuner.study.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,84 +24,41 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.effects import ValueEffect
     from smart_tuner.report.analysis.summary import StudySummary
     from smart_tuner.report.reading import StudyView
-    from smart_tuner.study.gain import Gain
+
+MEASURED = (
+    f"What ships is the very file that was measured. `winner/{MANIFEST}` holds its hashes, platform, "
+    "gain and losses; `smart-tuner verify` measures it again."
+)
 
 
 def header(view: StudyView, summary: StudySummary) -> Iterator[str]:
-    """Title, verdict and the four figures that matter."""
+    """Title, verdict, and what somebody who deploys must know."""
     headline = summary.headline
     name = str(view.settings.get("model", "")).rsplit("/", 1)[-1]
     device = view.platform.get("device", "an unknown device")
     yield f'<header><h1>{text(name)} <span class="state">{headline.state}</span></h1>'
     backend = view.platform.get("backend_version", view.settings.get("backend", ""))
     yield paragraph(f"on {device}, {backend}", kind="where")
-    yield f'<p class="verdict">{prose(headline.sentence)}</p>'
-    yield f'<div class="cards">{"".join(_cards(view, summary))}</div>'
+    yield paragraph(summary.brief.lead, kind="verdict")
+    yield answers(summary.brief.facts)
     yield listing(headline.cautions, kind="caution")
+    yield paragraph(summary.brief.meanings, kind="alt")
     yield "</header>"
 
 
-def _cards(view: StudyView, summary: StudySummary) -> Iterator[str]:
-    headline = summary.headline
-    gain = next(iter(headline.gains.values()), None)
-    best = summary.history.points[-1].incumbent if summary.history.points else 1.0
-    if headline.ships and gain is not None:
-        yield _card("gain", f"{gain.value:.3f}x", _interval(gain), good=True)
-    elif view.result is not None:
-        tried = gain and f"best route: {gain.value:.3f}x, not proven, {_interval(gain)}"
-        yield _card("gain", "none proven", tried or "the default ships")
-    else:
-        yield _card("best so far", f"{best:.3f}x", "one measurement, unconfirmed")
-    if headline.accuracy:
-        worst = max(headline.accuracy, key=lambda item: item.judged / (item.epsilon or 1.0))
-        limit = "no limit" if math.isinf(worst.epsilon) else f"epsilon {worst.epsilon:g}"
-        words = f"{worst.over} {worst.metric} loss of what ships, {limit}"
-        yield _card("accuracy", f"{worst.judged:.3g}", words)
-    else:
-        metric = f"{view.metric}; the default keeps it" if view.records else view.metric
-        limit = "no limit" if math.isinf(view.epsilon) else f"epsilon {view.epsilon:g}"
-        yield _card("accuracy", limit, metric)
-    knobs = len(headline.route)
-    noun = "knob" if knobs == 1 else "knobs"
-    ships = f"{knobs} {noun} set" if headline.ships else "the default"
-    if view.result is None:
-        yield _card("ships", "nothing yet", "the study has no verdict")
-    else:
-        yield _card("ships", ships, "winner/" if headline.ships else "nothing to change")
-    trials = len(summary.history.points)
-    spent = summary.phases.spent_seconds
-    whole = "" if math.isinf(view.budget_seconds) else f" of {duration(view.budget_seconds)}"
-    failed = f"{summary.failures.failed} failed or infeasible"
-    noun = "trial" if trials == 1 else "trials"
-    yield _card("spent", f"{duration(spent)}{whole}", f"{trials:,} {noun}, {failed}")
-
-
-def _card(name: str, figure: str, words: str, *, good: bool = False) -> str:
-    kind = "card good" if good else "card"
-    return (
-        f'<div class="{kind}"><i>{text(name)}</i><b>{text(figure)}</b>'
-        f"<span>{text(words)}</span></div>"
-    )
-
-
-def _interval(gain: Gain) -> str:
-    if math.isinf(gain.high):
-        return "no interval"
-    return f"95 % interval {gain.low:.3f} to {gain.high:.3f}"
-
-
-def deploying(summary: StudySummary) -> Iterator[str]:
-    """What exactly to deploy, and how exact it is."""
+def deploying(view: StudyView, summary: StudySummary) -> Iterator[str]:
+    """What exactly ships, knob by knob, and how exact it is."""
     headline = summary.headline
     effects = {(item.knob, item.value): item for item in summary.effects.values}
-    parts = [paragraph(headline.deploy)]
+    parts = [paragraph(MEASURED if headline.ships and view.manifest else headline.deploy)]
     if headline.route:
         rows = [
             (code_cell(knob), code_cell(value), _effect(effects.get((knob, value))))
             for knob, value in headline.route
         ]
-        head = ("knob", "value", "effect as estimated from all trials")
+        head = ("knob", "value", "latency, as estimated from all trials")
         parts.append(table(head, rows))
+        parts.append(_left_out(summary))
     if headline.accuracy:
         losses = [
             (
@@ -117,14 +75,31 @@ def deploying(summary: StudySummary) -> Iterator[str]:
         names = ("output", "point", "metric", "worst loss (pair)", "mean", "pairs", "epsilon")
         parts.append(table(names, losses, numbers=4))
     parts.append(paragraph(headline.judged_by, kind="alt"))
-    yield from section("deploy", "What to deploy", parts)
+    yield from section("deploy", "What ships", parts)
 
 
 def _effect(effect: ValueEffect | None) -> str:
-    if effect is None or effect.gain is None or effect.bounds is None:
+    if effect is None or effect.effect is None or effect.shares is None:
         return "not estimated"
-    low, high = effect.bounds
-    return f"{effect.gain:.3f}x ({low:.3f} to {high:.3f}), {effect.finding.value}"
+    share, (low, high) = latency_percent(effect.effect), effect.shares
+    return f"{share:+.1f} % ({low:+.1f} to {high:+.1f}), {effect.finding.value}"
+
+
+def _left_out(summary: StudySummary) -> str:
+    """Which knobs of the fastest trial do not ship, where that is all that differs."""
+    tried = [p for p in summary.history.points if p.feasible and p.gain and p.route]
+    if not tried:
+        return ""
+    fastest = max(tried, key=lambda point: point.gain or 0.0)
+    theirs = set(fastest.route.split())
+    ours = {f"-{knob}={value}" for knob, value in summary.headline.route}
+    if not ours < theirs:
+        return ""
+    names = ", ".join(f"`{word}`" for word in sorted(theirs - ours))
+    return paragraph(
+        f"The fastest trial, {fastest.number}, had more knobs. Rebuilt without {names} it was no "
+        "slower, so they do not ship."
+    )
 
 
 def gains(summary: StudySummary) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from smart_tuner.report.analysis.conditions import MachineState, Series
 from smart_tuner.report.analysis.culprits import culprits
 from smart_tuner.report.analysis.effects import Effects, Finding, effects_of
 from smart_tuner.report.analysis.failures import failures_of
@@ -23,8 +25,17 @@ from smart_tuner.report.analysis.phases import phases_of
 from smart_tuner.report.analysis.summary import StudySummary, summarize
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of, winners_of
 from smart_tuner.report.explain import explain
+from smart_tuner.report.figures.search import history_figure, slower_words
+from smart_tuner.report.knob_sentences import effects_words, failures_words
 from smart_tuner.report.reading import StudyView, read_study
-from smart_tuner.report.sentences import failures_words, outlook_words, sweep_words
+from smart_tuner.report.sentences import (
+    confirmation_words,
+    history_words,
+    machine_words,
+    outlook_words,
+    sweep_words,
+    tradeoff_words,
+)
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
 from smart_tuner.study.folder import StudyFolder
@@ -243,7 +254,10 @@ def test_the_sweep_lets_routes_in_one_by_one() -> None:
     steps = sweep_of(tradeoff_of(view_of(*records)))
     assert [step.eligible for step in steps] == [1, 2, 3, 4]
     assert [step.number for step in winners_of(steps)] == [0, 1, 3]
-    assert "From 10 times this epsilon on, trial 3 would win with 1.649x." in sweep_words(steps)
+    assert (
+        "From 10 times this epsilon on, trial 3 would be the fastest, at 1.649x."
+        in sweep_words(steps)
+    )
 
 
 def test_the_pareto_set_is_never_beaten() -> None:
@@ -311,7 +325,7 @@ SENTENCES = {
     ),
     Kind.INTERRUPTED: ("was stopped", "unconfirmed", "run the same tune command again"),
     Kind.ALL_FAILED: ("The default ships: all 7 routes that were tried failed",),
-    Kind.NO_GAIN: ("The default is best here and ships", "keep the default"),
+    Kind.NO_GAIN: ("No gain of 1.01x or more: best candidate 1.0", "keep the default"),
     Kind.ONE_TRIAL: ("Undecided, the default ships", "larger --budget"),
 }
 
@@ -380,3 +394,163 @@ def test_a_broken_study_is_told_as_far_as_it_goes(
     assert bool(view.problems) is (name not in quiet)
     assert all(problem in summary.headline.cautions for problem in view.problems)
     assert ("damaged" in summary.headline.sentence) is (name == "changed winner")
+
+
+def over(number: int, route: dict[str, str], violation: float) -> TrialRecord:
+    return record(number, route, None, outcome=TrialOutcome.INFEASIBLE, violation=violation)
+
+
+def test_a_violation_is_put_on_the_worst_value_in_its_route() -> None:
+    works = [record(n, {f"k{n}": "1"}, 0.0) for n in range(2, 10)]
+    slight = [over(20 + n, {"k0": "1", f"k{2 + n}": "1"}, 0.7) for n in range(5)]
+    infinite = [over(30 + n, {"k1": "1", f"k{2 + n}": "1"}, 6.0) for n in range(3)]
+    both = over(40, {"k0": "1", "k1": "1"}, 6.0)
+    failures = failures_of(view_of(*works, *slight, *infinite, both))
+    told = {value.knob: (value.over, value.excused) for value in failures.blamed}
+    assert told == {"k0": (6, 1), "k1": (4, 0)}
+    lines = failures_words(failures)
+    assert "k0=1 surely costs too much accuracy: 5 of 5 that ran with it (1 more had" in lines[-2]
+    assert failures.ended == ": 9 over epsilon or a limit"
+
+
+def test_a_way_to_fail_is_called_the_only_one_where_it_is() -> None:
+    works = [record(n, {f"k{n}": "1"}, 0.0) for n in range(2, 10)]
+    bad = [broken(20 + n, {"k0": "1", f"k{2 + n}": "1"}) for n in range(5)]
+    late = replace(broken(30, {"k0": "1", "k9": "1"}), outcome=TrialOutcome.TIMED_OUT)
+    always = failures_words(failures_of(view_of(*works, *bad)))
+    mostly = failures_words(failures_of(view_of(*works, *bad, late)))
+    assert "k0=1 surely breaks routes: 5 of 5 with it failed, always: build failed." in always
+    assert "k0=1 surely breaks routes: 6 of 6 with it failed, mostly: build failed." in mostly
+    assert mostly[0] == "6 of 14 trials cannot ship: 6 failed."
+
+
+def test_slow_trials_are_at_the_edge_of_the_picture_and_counted() -> None:
+    told = history([1.0, 1.005, 0.99, 0.85, 0.5])
+    assert told.gain_range == pytest.approx((0.96, 1.02))
+    assert [point.number for point in told.slower] == [3, 4]
+    assert slower_words(told) == "2 trials, at the edge, are slower than 0.96x"
+    figure = history_figure(told)
+    heights = [y for trace in figure.data if trace.name == "ok" for y in trace.y]
+    assert sorted(heights)[:3] == [pytest.approx(0.96), pytest.approx(0.96), 0.99]
+
+
+def test_the_default_is_told_from_routes_without_effect() -> None:
+    idle = {"unchanged": True}
+    view = view_of(record(0, {}, 0.0, **idle), record(1, {"k0": "1"}, 0.0, **idle))
+    assert history_words(history_of(view)) == (
+        "2 trials: the default itself (trial 0), 1 no effect. None was faster than the default."
+    )
+
+
+def test_effects_are_told_in_percent_of_the_latency() -> None:
+    view = view_of(*measured({"k0=1": math.log(1.2), "k1=1": math.log(0.8)}, 120, 0.001, 3))
+    lines = effects_words(effects_of(view), failures_of(view))
+    assert re.search(r"Pays, in latency: k1=1 -(20\.0|19\.9) %\.", lines[0])
+    assert re.search(r"Costs, in latency: k0=1 \+(20\.0|19\.9) %\.", lines[1])
+
+
+def test_a_winner_is_told_plainly(study_of: StudyOf) -> None:
+    view = read_study(study_of(Kind.FINISHED).root)
+    assert view.result is not None
+    engine = view.result.engine_gain
+    assert engine is not None
+    brief = summarize(view).brief
+    facts = dict(brief.facts)
+    assert list(facts) == ["Deploy", "Latency", "Expect", "Accuracy", "Device", "Spent"]
+    assert brief.lead == (
+        f"{engine.value:.3f}x faster than the default: 2.5 ms becomes {2.5 / engine.value:.4g} ms."
+    )
+    assert facts["Deploy"].startswith("`finished.study/winner/engine.json`, but first check it")
+    for part in (
+        "apply",
+        "--metric=linf",
+        "--epsilon=0.001",
+        "--inputs=YOUR_INPUTS",
+        view.result.route,
+    ):
+        assert part in facts["Deploy"]
+    assert facts["Expect"].index(f"{engine.value:.3f}x") < facts["Expect"].index("engine gain")
+    assert "loss 0.0006 against epsilon 0.001 (linf), on 1 synthetic pair" in facts["Accuracy"]
+    assert facts["Device"].startswith("Simulated")
+    assert "linf is the largest absolute difference." in brief.meanings
+
+
+def test_real_inputs_and_devices_ask_for_no_check(study_of: StudyOf) -> None:
+    view = read_study(study_of(Kind.FINISHED).root)
+    assert view.result is not None
+    settings = {**view.settings, "backend": "onnxruntime"}
+    real = replace(
+        view,
+        document={**view.document, "settings": settings},
+        result=replace(view.result, provisional=False),
+        manifest={**view.manifest, "files": {**view.manifest["files"], "load_winner.py": ""}},
+        points={"default": "x 1x3x8x8"},
+    )
+    facts = dict(summarize(real).brief.facts)
+    assert facts["Deploy"] == (
+        "`finished.study/winner/engine.json`. `finished.study/winner/load_winner.py` loads it."
+    )
+    assert "on 1 real pair" in facts["Accuracy"]
+    assert facts["Latency"].endswith("of one inference, default (x 1x3x8x8).")
+    assert "Device" not in facts
+
+
+def test_shapes_are_read_from_what_was_prepared(study_of: StudyOf, tmp_path: Path) -> None:
+    root = tmp_path / "shapes.study"
+    shutil.copytree(study_of(Kind.ONE_TRIAL).root, root)
+    (root / "references").mkdir()
+    points = [{"name": "small", "shapes": {"x": [1, 3, 8, 8], "scale": []}}]
+    (root / "references" / "workload.json").write_text(json.dumps({"points": points}))
+    assert read_study(root).points == {"small": "x 1x3x8x8, scale scalar"}
+    (root / "references" / "workload.json").write_text("[]")
+    assert read_study(root).points == {}
+
+
+def test_no_gain_names_the_best_candidate_and_how_many_it_was_chosen_from(
+    study_of: StudyOf,
+) -> None:
+    view = read_study(study_of(Kind.NO_GAIN).root)
+    summary = summarize(view)
+    routes = [item for item in view.records if len(item.route)]
+    compared = sum(item.outcome is TrialOutcome.FEASIBLE for item in routes)
+    gain = summary.confirmation.builds[0].gain
+    over = summary.failures.over
+    assert tradeoff_words(summary.tradeoff) == (
+        f"{compared + 1} trials with both a latency and a loss, the default among them ({over} "
+        "more were too inaccurate to be timed): all are within epsilon, so no measured speed was "
+        "given up for accuracy."
+    )
+    assert 0 < compared < len(routes)
+    assert re.fullmatch(
+        rf"No gain of 1\.01x or more: best candidate {gain:.4f}x \(interval 0\.\d+ to 1\.\d+\), "
+        rf"{compared} of {len(routes)} routes could be compared, the others failed or were too "
+        r"inaccurate; keep the default\.",
+        summary.headline.sentence,
+    )
+    assert confirmation_words(summary.confirmation) == (
+        f"1 fresh build was made: the best gave {gain:.4f}x, less than the 1.01x that ships, so "
+        "no more followed."
+    )
+
+
+def test_one_figure_is_given_for_sustained_load(study_of: StudyOf) -> None:
+    view = read_study(study_of(Kind.FINISHED).root)
+    assert view.result is not None
+    assert view.result.sustained_gain is not None
+    builds = summarize(view).confirmation.builds
+    told = [build.gain for build in builds if build.phase == "sustained"]
+    assert told == [view.result.sustained_gain.value]
+
+
+def test_the_machine_is_told_with_units_and_drift_only_where_there_is_some() -> None:
+    def seen(*figures: float) -> tuple[str, ...]:
+        trials = tuple(range(len(figures)))
+        baseline = Series("baseline_ms", "median of the baseline, ms", trials, figures)
+        power = Series("power_w", "power, W", trials, (290.0, 310.0))
+        return machine_words(MachineState((power,), baseline, (), measured=len(figures)))
+
+    assert seen(2.5, 2.501) == (
+        "The baseline held still beside 2 measured trials, at 2.5 ms.",
+        "Power: 290 to 310 W.",
+    )
+    assert seen(2.5, 2.6)[0].startswith("The baseline took 2.5 to 2.6 ms beside")

@@ -6,7 +6,11 @@
   const NARROW = 560;
 
   // Colours of text and frames are the page's; those of the data hold on light and on dark.
-  const themed = () => ({
+  // Notes beside a line stand on paper, so that no line strikes them through.
+  const themed = (layout) => ({
+    ...Object.fromEntries(
+      (layout.annotations ?? []).map((_, place) => [`annotations[${place}].bgcolor`, colour("--paper")]),
+    ),
     "font.color": colour("--ink"),
     "hoverlabel.bgcolor": colour("--card"),
     "hoverlabel.bordercolor": colour("--line"),
@@ -14,7 +18,7 @@
   });
 
   const set = (object, path, value) => {
-    const keys = path.split(".");
+    const keys = path.split(/[.[\]]+/);
     const last = keys.pop();
     keys.reduce((place, key) => (place[key] ??= {}), object)[last] = value;
   };
@@ -36,11 +40,10 @@
     if (plot.dataset.drawn) return;
     plot.dataset.drawn = "yes";
     const figure = JSON.parse(document.getElementById(plot.dataset.figure).textContent);
-    for (const [path, value] of Object.entries(themed())) set(figure.layout, path, value);
+    for (const [path, value] of Object.entries(themed(figure.layout))) set(figure.layout, path, value);
     for (const trace of figure.data) if (trace.type === "heatmap") trace.textfont = { color: colour("--ink") };
     const layout = fitted(figure.layout, plot.clientWidth);
-    const narrow = plot.clientWidth < NARROW;
-    const config = { responsive: true, displaylogo: false, displayModeBar: narrow ? false : "hover" };
+    const config = { responsive: true, displayModeBar: false };
     Plotly.newPlot(plot, figure.data, layout, config);
   };
 
@@ -55,7 +58,7 @@
     for (const plot of plots.filter((plot) => plot.dataset.drawn)) {
       const cells = plot.data.flatMap((trace, place) => (trace.type === "heatmap" ? [place] : []));
       if (cells.length) Plotly.restyle(plot, { "textfont.color": colour("--ink") }, cells);
-      Plotly.relayout(plot, themed());
+      Plotly.relayout(plot, themed(plot.layout));
     }
   });
 })();
