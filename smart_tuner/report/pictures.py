@@ -78,7 +78,7 @@ def _sweep(view: StudyView) -> Picture:
     data = tradeoff_of(view)
     steps = sweep_of(data)
     figure = sweep_figure(steps, data) if steps else None
-    title = "Epsilon sweep: what stays eligible, and who wins"
+    title = "Epsilon sweep: routes within, and the fastest"
     return Picture(title, figure, sweep_words(steps))
 
 

@@ -148,7 +148,9 @@ def make_pictures(place: Path, browser: Any) -> tuple[Path, ...]:
         tune.write_text(svg(live_screen(folder), "smart-tuner tune"), encoding="utf-8")
         status.write_text(svg(status_screen(folder), "smart-tuner status"), encoding="utf-8")
         page = write_html(folder.root, Path(made) / "report.html")
-        page_picture(browser, page.as_uri(), report, wait="How sure")
+        # Where it was made for the moment is nothing to look at.
+        page.write_text(page.read_text("utf-8").replace(f"{made}/", ""), "utf-8")
+        page_picture(browser, page.as_uri(), report, wait="How sure", height=TALL)
         with served(folder.root) as address:
             study = f"{address}/dashboard/studies/0"
             page_picture(browser, study, dashboard, wait="Gain of each trial", height=TALL)

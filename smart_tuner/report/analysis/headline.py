@@ -127,7 +127,10 @@ def _finding(view: StudyView) -> str:
         return (
             f"The default ships: all {tried} routes that were tried failed or were not {epsilon}"
         )
-    return f"No gain of {view.min_gain:g}x or more: {candidates_of(view)}"
+    found = candidates_of(view)
+    # What seems to reach it, and may be luck, is not said to be none.
+    seems = found.best is not None and found.best.value >= view.min_gain
+    return f"No gain of {view.min_gain:g}x or more{' is proven' if seems else ''}: {found}"
 
 
 def _still(view: StudyView) -> str:

@@ -97,8 +97,8 @@ def _left_out(summary: StudySummary) -> str:
         return ""
     names = ", ".join(f"`{word}`" for word in sorted(theirs - ours))
     return paragraph(
-        f"The fastest trial, {fastest.number}, had more knobs. Rebuilt without {names} it was no "
-        "slower, so they do not ship."
+        f"The fastest trial, {fastest.number}, had more knobs. Fresh builds without {names} were as "
+        "fast within noise, so these do not ship."
     )
 
 

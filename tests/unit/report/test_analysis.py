@@ -26,6 +26,7 @@ from smart_tuner.report.analysis.summary import StudySummary, summarize
 from smart_tuner.report.analysis.tradeoff import sweep_of, tradeoff_of, winners_of
 from smart_tuner.report.explain import explain
 from smart_tuner.report.figures.search import history_figure, slower_words
+from smart_tuner.report.html.page import html_report
 from smart_tuner.report.knob_sentences import effects_words, failures_words
 from smart_tuner.report.reading import StudyView, read_study
 from smart_tuner.report.sentences import (
@@ -37,8 +38,9 @@ from smart_tuner.report.sentences import (
     tradeoff_words,
 )
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.storages.history import TrialRecord
+from smart_tuner.storages.history import TrialRecord, best_feasible
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.gain import Gain
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.trial import TrialOutcome
 from tests.studies_for_viewing import Kind, make_study, running
@@ -554,3 +556,26 @@ def test_the_machine_is_told_with_units_and_drift_only_where_there_is_some() -> 
         "Power: 290 to 310 W.",
     )
     assert seen(2.5, 2.6)[0].startswith("The baseline took 2.5 to 2.6 ms beside")
+
+
+def test_a_candidate_that_seems_to_gain_is_said_to_be_unproven(study_of: StudyOf) -> None:
+    view = read_study(study_of(Kind.NO_GAIN).root)
+    assert view.result is not None
+    seems = replace(view, result=replace(view.result, route_gain=Gain(1.03, 0.99, 1.07, 5)))
+    sentence = summarize(seems).headline.sentence
+    assert sentence.startswith(
+        "No gain of 1.01x or more is proven: best candidate 1.0300x (interval 0.9900 to 1.0700), "
+    )
+
+
+def test_knobs_of_the_fastest_trial_that_do_not_ship_are_named(study_of: StudyOf) -> None:
+    view = read_study(study_of(Kind.FINISHED).root)
+    page = html_report(view)
+    fastest = best_feasible(view.records)
+    assert fastest is not None
+    assert f"The fastest trial, {fastest.number}, had more knobs." in page
+    assert view.result is not None
+    dropped = set(str(fastest.route).split()) - set(view.result.route.split())
+    told = page.partition("had more knobs.")[2].partition("</p>")[0]
+    assert dropped
+    assert all(word in told for word in dropped)
