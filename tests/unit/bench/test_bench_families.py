@@ -56,7 +56,7 @@ def test_recorded_studies_are_left_out_one_by_one(tmp_path: Path) -> None:
     studies = summary["studies"]
     assert isinstance(studies, list)
     assert [study["study"] for study in studies] == ["xeon-4/magika", "xeon-4/ppocr-rec"]
-    assert "56 % operator overlap" in studies[0]["used"][0]
+    assert "of study xeon-4/ppocr-rec: same processor" in studies[0]["used"][0]
     text = (tmp_path / "left_out.md").read_text()
     assert text.count("| warm |") == 2
     with pytest.raises(UserInputError, match="at least two"):

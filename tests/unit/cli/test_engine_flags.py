@@ -29,7 +29,7 @@ CASES = {
     "unknown to ONNX Runtime": (
         ("apply", "model.onnx", "--io", "zero-copy"),
         2,
-        ("io", "Unknown knob or base setting"),
+        ("io=zero_copy: not one of host, device",),
     ),
 }
 

@@ -86,6 +86,7 @@ class TestWinner:
         study = planted_origin.result.study
         assert {path.name for path in study.iterdir()} == {
             *(".lock", "study.toml", "platform.json", "journal.log", "result.json"),
+            "finalists.json",
             *("references", "engines", "trials", "winner"),
         }
         assert {path.name for path in (study / "engines").iterdir()} == {"baseline"}
