@@ -42,7 +42,7 @@ TRIED = 41
 """The trial that is being tried in the picture of the terminal."""
 
 SEARCH_SECONDS = 420.0
-WIDTH, HEIGHT, TALL = 1200, 800, 1500
+WIDTH, HEIGHT, HIGH, TALL = 1200, 800, 1000, 1500
 FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 TITLE = "smart-tuner: network.onnx on replay, budget 10 min"
 LOAD_MS = 90_000
@@ -150,7 +150,7 @@ def make_pictures(place: Path, browser: Any) -> tuple[Path, ...]:
         page = write_html(folder.root, Path(made) / "report.html")
         # Where it was made for the moment is nothing to look at.
         page.write_text(page.read_text("utf-8").replace(f"{made}/", ""), "utf-8")
-        page_picture(browser, page.as_uri(), report, wait="How sure", height=TALL)
+        page_picture(browser, page.as_uri(), report, wait="How sure", height=HIGH)
         with served(folder.root) as address:
             study = f"{address}/dashboard/studies/0"
             page_picture(browser, study, dashboard, wait="Gain of each trial", height=TALL)
