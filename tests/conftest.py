@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the fault tests run longer: ``pytest tests/faults --fault-seeds 50``."""
-    parser.addoption("--fault-seeds", type=int, default=2, help="random runs of tests/faults")
+    parser.addoption("--fault-seeds", type=int, default=1, help="random runs of tests/faults")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

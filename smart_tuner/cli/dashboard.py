@@ -51,8 +51,8 @@ def command(
         step_back()
         if not is_loopback(host):
             complain(f"warning: whoever reaches {host} can read these studies and their logs.")
-        print(f"smart-tuner dashboard: {url_of(server)} (Ctrl-C ends it)", flush=True)
         try:
+            print(f"smart-tuner dashboard: {url_of(server)} (Ctrl-C ends it)", flush=True)
             server.serve_forever()
         except KeyboardInterrupt:
             print("smart-tuner dashboard: ended")

@@ -166,7 +166,9 @@ class ChildProcess:
                 self._watch(deadline, timeout_seconds)
         # Short requests end before the watch looks again, and many of them may add up. One
         # process is asked in microseconds, the whole group in milliseconds.
-        if self._limit is not None and resident_bytes_of(self.pid) > self._limit:
+        used = resident_bytes_of(self.pid)
+        self._peak = max(self._peak, used)
+        if self._limit is not None and used > self._limit:
             self._look()
         return bytes(incoming)
 

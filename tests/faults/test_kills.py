@@ -13,12 +13,12 @@ from smart_tuner.study.search import SPENT
 from smart_tuner.trial.trial import TrialOutcome
 from tests.faults.victim import Victim
 
-KILLS = 20
+KILLS = 10
 TRIALS = "200"
 
 
 @pytest.mark.timeout(300)
-def test_twenty_kills_at_random_moments(victim: Victim) -> None:
+def test_ten_kills_at_random_moments(victim: Victim) -> None:
     options = ("--seed", "5", "--budget", "10m", "--trials", TRIALS)
     random_moments = random.Random(20)
     finished: list[int] = []
@@ -46,7 +46,7 @@ def test_twenty_kills_at_random_moments(victim: Victim) -> None:
     study = victim.optuna_study()
     assert study is not None
     results = len(finished_trials(study))
-    assert results >= 5, "the study moved on between the kills"
+    assert results >= 2, "the study moved on between the kills"
     session = victim.start("--budget", "2m", "--trials", str(max(results, 10)))
     assert session.finish() == 0, session.text
     assert victim.leftovers() == []
