@@ -9,7 +9,7 @@ import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Piece = TypeVar("Piece")
     Result = TypeVar("Result")
+    PlanT = TypeVar("PlanT", bound="Plan")
     OnRun = Callable[[int, int], None]
 
 RUNS_FILE = "runs.jsonl"
@@ -128,6 +129,50 @@ def execute(tasks: Sequence[Task], folder: Path, jobs: int, on_run: OnRun) -> tu
                 done += 1
                 on_run(done, total)
     return tuple(kept[task] for task in dict.fromkeys(tasks))
+
+
+class Plan(Protocol):
+    """Runs that are made together, for instance since some begin from what others taught."""
+
+    def tasks(self) -> Iterable[Task]:
+        """What it runs."""
+
+
+def execute_plans(
+    plans: Sequence[PlanT],
+    work: Callable[[PlanT], Iterable[Run]],
+    folder: Path,
+    jobs: int,
+    on_run: OnRun,
+) -> dict[Task, Run]:
+    """Carry out the plans of which the folder lacks a run, and return every run that it holds.
+
+    Args:
+        plans: What to run, in this order.
+        work: Makes the runs of one plan; a function of a module.
+        folder: Where runs are kept.
+        jobs: How many processes work; 1 works in this one.
+        on_run: Hears how many of how many plans are finished, at once and after each.
+
+    Raises:
+        StudyBusy: Another comparison works in the folder.
+        UserInputError: The folder holds something else.
+        EnvironmentNotFit: A worker was killed.
+    """
+    ledger = Ledger(folder)
+    with ledger.opened():
+        kept = ledger.read()
+        missing = [plan for plan in plans if not kept.keys() >= {*plan.tasks()}]
+        done = len(plans) - len(missing)
+        on_run(done, len(plans))
+        with contextlib.closing(played_in_processes(work, missing, jobs)) as results:
+            for runs in results:
+                for run in runs:
+                    ledger.append(run)
+                    kept[run.task] = run
+                done += 1
+                on_run(done, len(plans))
+    return kept
 
 
 def _check_versions(kept: dict[Task, Run], tasks: Iterable[Task]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.bench.compare import bootstrap_mean
-from smart_tuner.bench.execute import Ledger, played_in_processes
+from smart_tuner.bench.execute import execute_plans
 from smart_tuner.bench.family_runs import COLD, KINDS, MEMBERS, WARM, FamilyPlan, play_family
 from smart_tuner.bench.score import fraction
 from smart_tuner.errors import UserInputError
@@ -138,20 +137,7 @@ def compare_families(
         UserInputError: The folder holds something else.
         EnvironmentNotFit: A worker was killed.
     """
-    plans = comparison.plans()
-    ledger = Ledger(folder)
-    with ledger.opened():
-        kept = ledger.read()
-        missing = [plan for plan in plans if not kept.keys() >= {*plan.tasks()}]
-        done = len(plans) - len(missing)
-        on_run(done, len(plans))
-        with contextlib.closing(played_in_processes(play_family, missing, jobs)) as results:
-            for runs in results:
-                for run in runs:
-                    ledger.append(run)
-                    kept[run.task] = run
-                done += 1
-                on_run(done, len(plans))
+    kept = execute_plans(comparison.plans(), play_family, folder, jobs, on_run)
     gains = {cell.name: _gains(comparison, cell, kept) for cell in comparison.cells}
     pairs = [asdict(item) for item in _differences(comparison, kept)]
     summary = {"comparison": asdict(comparison), "gain": gains, "differences": pairs}

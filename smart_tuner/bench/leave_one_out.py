@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smart_tuner.bench.compare import bootstrap_mean
-from smart_tuner.bench.execute import Ledger, played_in_processes
+from smart_tuner.bench.execute import execute_plans
 from smart_tuner.bench.play import play_with
 from smart_tuner.bench.recorded import label, load_recorded
 from smart_tuner.bench.run import Task
@@ -112,7 +111,7 @@ def leave_one_out(
         UserInputError: There are too few studies, or one is none.
     """
     plans = _plans(paths, numbers)
-    kept = _played(plans, folder, jobs, on_run)
+    kept = execute_plans(plans, play_left_out, folder, jobs, on_run)
     rows = [_row(plan, kept) for plan in plans]
     pooled = [asdict(item) for item in _pooled(plans, kept)]
     summary = {"seeds": numbers[0], "trials": numbers[1], "studies": rows, "differences": pooled}
@@ -146,26 +145,6 @@ def _plans(paths: Sequence[Path], numbers: tuple[int, int, int]) -> tuple[LeftOu
         msg = f"None of these studies can gain {LEAST_GAIN:g}x, so there is nothing to compare."
         raise UserInputError(msg)
     return plans
-
-
-def _played(
-    plans: Sequence[LeftOut], folder: Path, jobs: int, on_run: OnRun
-) -> Mapping[Task, Run]:
-    """Every run, those that the folder lacks made first."""
-    ledger = Ledger(folder)
-    with ledger.opened():
-        kept = ledger.read()
-        missing = [plan for plan in plans if not kept.keys() >= {*plan.tasks()}]
-        done = len(plans) - len(missing)
-        on_run(done, len(plans))
-        with contextlib.closing(played_in_processes(play_left_out, missing, jobs)) as results:
-            for runs in results:
-                for run in runs:
-                    ledger.append(run)
-                    kept[run.task] = run
-                done += 1
-                on_run(done, len(plans))
-    return kept
 
 
 def left_out_tables(summary: Mapping[str, object]) -> Iterator[str]:
