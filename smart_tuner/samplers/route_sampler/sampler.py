@@ -133,7 +133,7 @@ class RouteSampler(RouteProposer):
         new = flags & ~learnt.base
         if spread <= SURE:
             reason = "exploiting"
-        elif 2 * int((new & learnt.untried).sum()) > int(new.sum()):
+        elif 2 * int((new & ~learnt.crashes.cleared.diagonal()).sum()) > int(new.sum()):
             reason = "screening"
         else:
             reason = "interaction" if covers else "exploring"
@@ -162,15 +162,14 @@ class RouteSampler(RouteProposer):
             idle=idle,
             base=space.flags([view.incumbent(space.default)])[0] & ~idle,
             trust=trust,
-            untried=np.asarray(~flags[~view.failed].any(axis=0)),
             tried=np.asarray(flags[~view.failed & ~view.violated].any(axis=0)),
         )
 
     def _risks(self, flags: Flags, failed: Flags, held: Held) -> Crashes:
         """What breaks, and of values that never ran what is held to break constraints."""
         crashes = learn_crashes(flags, failed, held.failure)
-        unknown = ~flags[~failed].any(axis=0)
-        return replace(crashes, single=crashes.single - unknown * np.log1p(-held.violation))
+        never_ran = ~crashes.cleared.diagonal()
+        return replace(crashes, single=crashes.single - never_ran * np.log1p(-held.violation))
 
     def _believed(self, values: Mapping[str, Choice]) -> Route:
         """A route of the beliefs, as far as this space has it."""
@@ -195,7 +194,6 @@ class _Learnt:
         idle: Values that were part of a route that left the engine unchanged.
         base: The fastest route so far.
         trust: In the beliefs that the search began with.
-        untried: Values that no route that worked had.
         tried: Values that some feasible route had.
     """
 
@@ -205,5 +203,4 @@ class _Learnt:
     idle: Flags
     base: Flags
     trust: float
-    untried: Flags
     tried: Flags
