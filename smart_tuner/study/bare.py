@@ -13,8 +13,8 @@ from smart_tuner.trial.evaluate import Evaluator
 if TYPE_CHECKING:
     from smart_tuner.study.confirm import Confirmed
     from smart_tuner.study.fresh import FreshBuilder
+    from smart_tuner.study.gain import Gain
     from smart_tuner.study.session import Session
-    from smart_tuner.study.statistics import Gain
 
 ROUNDS = 3
 

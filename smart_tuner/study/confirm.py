@@ -18,7 +18,8 @@ from smart_tuner.study.finalists import (
     shortlist,
     without_idle_knobs,
 )
-from smart_tuner.study.statistics import Gain, gain_over_builds
+from smart_tuner.study.gain import Gain
+from smart_tuner.study.statistics import gain_over_builds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

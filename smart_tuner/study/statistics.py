@@ -13,8 +13,6 @@ from smart_tuner.study.gain import Gain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CONFIDENCE", "Gain", "gain_over_builds"]
-
 CONFIDENCE = 0.95
 
 

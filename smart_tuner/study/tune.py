@@ -23,7 +23,7 @@ from smart_tuner.study.first import queue_first
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.fresh import FreshBuilder, fixed_rule
 from smart_tuner.study.kept import open_kept_study, storage_of_settings
-from smart_tuner.study.names import SPENT, STUDY_NAME
+from smart_tuner.study.names import SPENT
 from smart_tuner.study.noise import note_baseline_noise
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.prior import check_prior, study_beliefs
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from smart_tuner.study.result import TuneResult
     from smart_tuner.study.search import Search
     from smart_tuner.study.session import Session
-
-__all__ = ["STUDY_NAME", "tune"]
 
 
 def tune(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.storages.history import outcome_key
+from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
-from smart_tuner.study.statistics import Gain
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.pairs import deciding, over_pairs
 

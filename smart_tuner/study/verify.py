@@ -24,7 +24,7 @@ from smart_tuner.study.plan import make_plan, query_platform
 from smart_tuner.study.result import read_gain
 from smart_tuner.study.session import DECIDED
 from smart_tuner.study.settings import make_settings
-from smart_tuner.study.statistics import Gain, gain_over_builds
+from smart_tuner.study.statistics import gain_over_builds
 from smart_tuner.study.winner import (
     platform_changes,
     read_manifest,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.events import Listener
     from smart_tuner.study.fresh import Fresh
+    from smart_tuner.study.gain import Gain
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.study.folder import StudyFolder
     from smart_tuner.study.fresh import Fresh
+    from smart_tuner.study.gain import Gain
     from smart_tuner.study.plan import Plan
     from smart_tuner.study.result import TuneResult
     from smart_tuner.study.session import Session
-    from smart_tuner.study.statistics import Gain
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.events import Note
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.names import STUDY_NAME
 from smart_tuner.study.result import Verdict, read_result
-from smart_tuner.study.tune import STUDY_NAME, tune
+from smart_tuner.study.tune import tune
 from smart_tuner.trial.trial import TrialOutcome
 from tests.fake_tensorrt.scenario import VARIABLE, Scenario
 from tests.unit.study.pretend import Recorder

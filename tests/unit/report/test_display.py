@@ -29,8 +29,8 @@ from smart_tuner.study.events import (
     TrialsKept,
     TrialStarted,
 )
+from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
-from smart_tuner.study.statistics import Gain
 from smart_tuner.trial.trial import TrialOutcome
 
 MARKUP = BuildRoute((("[bold]", "[a|b]"), ("[/red]", "x")))

@@ -19,8 +19,8 @@ from smart_tuner.report.now import InFlight
 from smart_tuner.report.page import write_report
 from smart_tuner.report.status import StudyStatus, is_running, print_status, study_status
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.names import STUDY_NAME
 from smart_tuner.study.result import TuneResult, Verdict, write_result
-from smart_tuner.study.tune import STUDY_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from smart_tuner.study.confirm import Confirmed, confirm, short_of_confirming
 from smart_tuner.study.events import PhaseStarted
 from smart_tuner.study.finalists import REPORT_ROUNDS
 from smart_tuner.study.fresh import FreshBuilder
-from smart_tuner.study.statistics import Gain
+from smart_tuner.study.gain import Gain
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import Answer, PretendEvaluator, Recorder, route
 

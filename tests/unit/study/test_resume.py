@@ -19,10 +19,11 @@ from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.events import Note
 from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.names import STUDY_NAME
 from smart_tuner.study.plan import make_plan
 from smart_tuner.study.resume import check_same
 from smart_tuner.study.settings import make_settings
-from smart_tuner.study.tune import STUDY_NAME, tune
+from smart_tuner.study.tune import tune
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import QUIET, Planted, Recorder, content
 
