@@ -34,6 +34,16 @@ Five more have the effects of `sparse` and another noise or other losses:
   does not cancel. An assumption.
 * `lossy`: speed is mostly paid for with accuracy, as with lower precision: three fifths of the
   helping values and an eighth of the others cost some, and losses add up. An assumption.
+
+Three were written after the constants of `RouteSampler` were frozen, so that it can be compared
+on what it was not tuned to. All three are assumptions:
+
+* `hubs`: the interactions of `pairs`, but all of them with the values of six knobs, as when a
+  choice of tactics decides what other choices are worth.
+* `redundant`: four in five helping values come in twos that help for one reason, so that both
+  gain no more than the better one: what was found first takes the gain of the next.
+* `harsh`: gates, interactions, crashing pairs, values that cost accuracy and restless builds at
+  once, each half as hard as in its own kind.
 """
 
 from __future__ import annotations
@@ -86,12 +96,26 @@ _RECIPES = {
     "drifting": Recipe(),
     # A helping value is rarely free: which of them to spend the loss on is the question.
     "lossy": Recipe(lossy_helping=0.6, lossy=0.125),
+    # What a few knobs are set to decides what many others do.
+    "hubs": Recipe(pairs=0.08, pair_smallest=0.015, hubs=6),
+    # Gains that were found take from those that were not.
+    "redundant": Recipe(helping=0.05, redundant=0.8),
+    # A little of everything that makes a search hard.
+    "harsh": Recipe(
+        hidden_gates=0.5,
+        pairs=0.05,
+        deceptive=0.25,
+        crash_pairs=1.5,
+        lossy_helping=0.4,
+        lossy=0.06,
+    ),
 }
 
 _NOISES = {
     "steady": Noise(build=0.0, spike_rate=0.0),
     "unsteady": Noise(build=0.02),
     "host": Noise(build=0.0, measurement=0.025, spike_rate=0.1, spike_size=0.15),
+    "harsh": Noise(build=0.014),
     "drifting": Noise(drift=0.02, drift_period_seconds=1200.0),
 }
 """Of generators whose noise is not the usual one."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Setting = tuple[str, str]
 
 EPSILON = 1e-3
+MATTERS = 0.01
+"""Size on the log latency from which a value counts as helping."""
 
 # How breaking values break. That crashes, wrong results and routes that the compiler does not
 # take all occur is seen; the shares are an assumption.
@@ -54,6 +56,9 @@ class Recipe:
         pair_smallest: Smallest size of an interaction; ``largest`` and ``tail`` hold too.
         deceptive: Share of the faster pairs of which each value alone is 1 % slower or more.
         crash_pairs: Crashing pairs per knob.
+        hubs: Knobs in which all interactions meet; 0 lets any two values interact.
+        redundant: Share of the helping values that come in twos which help for one reason: both
+            together gain what the better one gains alone.
         hidden_gates: Share of parents whose non-default value opens their children; ``None``
             gives a compiler without gates.
     """
@@ -72,6 +77,8 @@ class Recipe:
     pair_smallest: float = 0.01
     deceptive: float = 0.0
     crash_pairs: float = 0.01
+    hubs: int = 0
+    redundant: float = 0.0
     hidden_gates: float | None = None
 
 
@@ -161,9 +168,13 @@ def draw_pairs(
 ) -> tuple[PairEffect, ...]:
     """Draw interactions and crashing pairs; deceptive ones also change ``effects``."""
     free = [setting for setting, effect in effects.items() if not (effect.noop or effect.failure)]
-    found: dict[frozenset[Setting], PairEffect] = {}
+    firsts = _of_hubs(free, recipe.hubs, rng) if recipe.hubs else free
+    found = {
+        frozenset((pair.first, pair.second)): pair
+        for pair in _redundant_pairs(effects, recipe.redundant, rng)
+    }
     for _ in range(round(recipe.pairs * knob_count)):
-        first, second = _draw_two(free, rng)
+        first, second = _draw_two(firsts, free, rng)
         if first[0] == second[0] or frozenset((first, second)) in found:
             continue
         size = _size(recipe, recipe.pair_smallest, rng)
@@ -173,18 +184,47 @@ def draw_pairs(
                 size -= _mask(effects, (first, second), rng)
         found[frozenset((first, second))] = PairEffect(first, second, log_latency=size)
     for _ in range(round(recipe.crash_pairs * knob_count)):
-        first, second = _draw_two(free, rng)
+        first, second = _draw_two(free, free, rng)
         if first[0] != second[0]:
             crash = PairEffect(first, second, failure=Failure.BUILD_ERROR)
             found.setdefault(frozenset((first, second)), crash)
     return tuple(found.values())
 
 
-def _draw_two(settings: list[Setting], rng: np.random.Generator) -> tuple[Setting, Setting]:
-    if len(settings) < 2:
+def _of_hubs(settings: list[Setting], count: int, rng: np.random.Generator) -> list[Setting]:
+    """Keep the values of a few knobs."""
+    names = list(dict.fromkeys(name for name, _ in settings))
+    hubs = {names[index] for index in rng.permutation(len(names))[:count]}
+    return [setting for setting in settings if setting[0] in hubs]
+
+
+def _redundant_pairs(
+    effects: dict[Setting, ValueEffect], share: float, rng: np.random.Generator
+) -> list[PairEffect]:
+    """Take back the smaller gain of every two helping values that help for one reason."""
+    if not share:
+        return []
+    helping = [item for item, effect in effects.items() if effect.log_latency <= -MATTERS]
+    order = [helping[index] for index in rng.permutation(len(helping))]
+    kept = order[: 2 * round(share * len(order) / 2)]
+    return [
+        PairEffect(
+            first,
+            second,
+            log_latency=-max(effects[first].log_latency, effects[second].log_latency),
+        )
+        for first, second in zip(kept[::2], kept[1::2], strict=True)
+        if first[0] != second[0]
+    ]
+
+
+def _draw_two(
+    firsts: list[Setting], seconds: list[Setting], rng: np.random.Generator
+) -> tuple[Setting, Setting]:
+    if not firsts or len(seconds) < 2:
         return ("", ""), ("", "")
-    first, second = rng.integers(len(settings), size=2)
-    return settings[first], settings[second]
+    first, second = rng.integers((len(firsts), len(seconds)))
+    return firsts[first], seconds[second]
 
 
 def _mask(

@@ -194,3 +194,25 @@ def test_wrong_use_is_one_clear_error(arguments: dict[str, object]) -> None:
     with pytest.raises(UserInputError) as caught:
         make_compiler(**arguments)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+def test_interactions_of_hubs_meet_in_six_knobs() -> None:
+    for seed in range(5):
+        pairs = [pair for pair in make_compiler("hubs", seed=seed).pairs if pair.failure is None]
+        assert len(pairs) > 6
+        assert len({pair.first[0] for pair in pairs}) <= 6
+
+
+def test_redundant_values_gain_together_what_the_better_gains_alone() -> None:
+    compiler = make_compiler("redundant", seed=1)
+    alone = {(effect.knob, effect.value): effect.log_latency for effect in compiler.effects}
+    taken = [
+        pair
+        for pair in compiler.pairs
+        if alone.get(pair.first, 0) <= -0.01 and alone.get(pair.second, 0) <= -0.01
+    ]
+    assert len(taken) > 5
+    for pair in taken[:5]:
+        both = np.log(compiler.latency_ms(dict((pair.first, pair.second))))
+        expected = np.log(compiler.base_latency_ms) + min(alone[pair.first], alone[pair.second])
+        assert both == pytest.approx(expected)
