@@ -6,6 +6,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -86,10 +87,12 @@ class _Progress:
     is_alike: bool = False
     message: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
+    starts: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def during(self, phase: str) -> Iterator[None]:
         self.phase = phase
+        self.starts[phase] = datetime.now(timezone.utc).timestamp()
         started = time.perf_counter()
         try:
             yield
@@ -283,8 +286,10 @@ class Attempt:
             is_alike=progress.is_alike,
             message=progress.message,
             limits=progress.limits,
-            seconds=self._seconds(),
+            seconds=_rounded(progress.seconds),
+            starts=_rounded(progress.starts),
         )
 
-    def _seconds(self) -> Mapping[str, float]:
-        return {name: round(seconds, 6) for name, seconds in self._progress.seconds.items()}
+
+def _rounded(seconds: Mapping[str, float]) -> Mapping[str, float]:
+    return {name: round(value, 6) for name, value in seconds.items()}

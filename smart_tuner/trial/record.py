@@ -16,6 +16,7 @@ from smart_tuner.trial.read import (
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from smart_tuner.validate.limits import LimitUse
@@ -53,6 +54,7 @@ def trial_from_json(data: object) -> Trial:
         message=fields.text("message"),
         limits=fields.later("limits", _limits) or (),
         seconds=fields.number_map("seconds"),
+        starts=fields.later("starts", _starts) or {},
     )
 
 
@@ -60,6 +62,10 @@ def remove_leftovers(folder: Path) -> None:
     """Delete what a process that was killed while writing left in a folder or below it."""
     for path in folder.rglob("*.partial"):
         path.unlink(missing_ok=True)
+
+
+def _starts(data: object) -> Mapping[str, float]:
+    return Fields({"starts": data}, "trial record").number_map("starts")
 
 
 def _limits(data: object) -> tuple[LimitUse, ...]:

@@ -45,6 +45,8 @@ class Trial:
         limits: One entry a limit that is set, if the engine ran.
         is_alike: The compiler describes the engine as it does the baseline's, though the files
             differ.
+        starts: Unix time at which phases of ``seconds`` began, by this machine's clock: shows
+            what ran beside what where several workers share a device.
     """
 
     route: BuildRoute
@@ -57,3 +59,4 @@ class Trial:
     seconds: Mapping[str, float] = field(default_factory=dict)
     limits: tuple[LimitUse, ...] = ()
     is_alike: bool = False
+    starts: Mapping[str, float] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,10 @@ def test_a_good_route_is_built_judged_and_measured_at_every_point(
     assert [item.point for item in trial.comparisons] == ["small", "large"]
     assert all(item.gain == pytest.approx(2.0) for item in trial.comparisons)
     assert set(trial.seconds) == {"build", "validate", "wait", "measure", "total"}
+    assert list(trial.starts) == ["build", "validate", "measure"]
+    assert sorted(trial.starts.values()) == list(trial.starts.values())
+    since = datetime.now(timezone.utc).timestamp() - trial.starts["build"]
+    assert 0 < since < 60
     assert trial.engine is not None
     assert files(folder) == {"route.txt", "child.log", "result.json", "engine/toy.json"}
     assert (folder / "route.txt").read_text() == "-latency_ms=1 -offset=0\n"

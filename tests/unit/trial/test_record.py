@@ -77,6 +77,7 @@ TRIALS = st.builds(
     TEXT,
     st.dictionaries(TEXT, NUMBER, max_size=2),
     is_alike=st.booleans(),
+    starts=st.just({"build": 1.5}),
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -125,6 +126,13 @@ def test_numpy_numbers_become_plain_ones() -> None:
     assert [type(value) for value in to_json(values)] == [float, int, bool, float, str]
     with pytest.raises(TypeError, match="bytes has no JSON form"):
         to_json({"value": b"x"})
+
+
+def test_records_from_before_starts_were_kept_are_still_read() -> None:
+    record = trial_to_json(Trial(BuildRoute(), TrialOutcome.FEASIBLE, starts={"build": 1.5}))
+    assert trial_from_json(record).starts == {"build": 1.5}
+    del record["starts"]
+    assert trial_from_json(record).starts == {}
 
 
 def test_a_newer_record_is_refused_and_says_why() -> None:
