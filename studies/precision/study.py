@@ -1,27 +1,34 @@
 """What precision gains beyond session knobs, and what epsilon costs: by the product's own commands.
 
-    studies/precision/study.py OUT JOB:NAME...
+    studies/precision/study.py OUT JOB:NAME... [--budget 300] [--base FILE] [--backend onnxruntime] [--precision int8]
 
-Jobs: ``session``, the session knobs alone; ``precision``, four regions alone, first tried is what a
-sweep that was run before found fastest within epsilon, else everything int8; ``both``, all knobs, the winner of ``precision`` tried first; each followed by
-``verify --rebuild`` if there is a winner; ``sweep``, all candidates of four regions,
-epsilon from infinity to 0; ``trust``, a search over single layers, for what the accuracy model foretold
-of each trial and what came.
+Jobs:
 
-``OUT/inputs`` holds what inputs.py made. Each study takes $BUDGET seconds (default 300, trust twice as
-many) and starts from $BASE, if that is set. With $SHARES=N the processors are shared out and N jobs run side by side. Keep the machine
-quiet meanwhile. Needs matplotlib for the pictures.
+session     the session knobs alone;
+precision   four regions alone, first tried is what a sweep that was run before found fastest within
+            epsilon, else everything lowered;
+both        all knobs, the winner of ``precision`` tried first;
+sweep       all candidates of four regions, epsilon from infinity to 0, as OUT/kept/NAME-sweep/sweep.json;
+draw        tables and pictures of what ``sweep`` left, on any machine;
+trust       a search over single layers, for what the accuracy model foretold of each trial and what came.
+
+The first three are followed by ``verify --rebuild`` if there is a winner. ``--inputs`` (OUT/inputs by default) holds
+what inputs.py made. Each study takes ``--budget`` seconds, trust twice as many. A region is kept or gets ``--precision``.
+With ``--shares N`` the processors are shared out and N jobs run side by side. Keep the machine quiet meanwhile.
+Needs matplotlib and plotly for the pictures.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
@@ -40,57 +47,121 @@ SETTINGS = {
     "magika": ("top1", "0.05"),
     "ppocr-cls": ("mae", "0.02"),
 }
-"""The metric, whose mean over the pairs is held to the epsilon."""
+"""The metric, whose mean over the pairs is held to the epsilon, where regions are in 8 bits."""
+
+HALVES = {
+    "ppocr-det": ("linf", "0.05"),
+    "ppocr-rec": ("linf", "0.05"),
+    "ddddocr-det": ("linf", "0.05"),
+    "magika": ("linf", "0.01"),
+    "ppocr-cls": ("linf", "0.02"),
+}
+"""The same for half precision, which hardly any task notices: the largest difference of any element."""
 
 PRECISION = "precision.*"
+STOPPED = 130
+"""Exit code of a study that Ctrl-C stopped."""
+
 KEPT = ("study.toml", "platform.json", "result.json", "trials.jsonl", "report.md", "winner/manifest.json")
 REGIONS = {"magika": "3"}
 """How many regions, where the network has too few layers for four."""
 
 
-def tuner(*words: object, code: tuple[int, ...] = (0,)) -> str:
-    """Run a command of the product, its own words on this terminal; return what it prints."""
+@dataclass(frozen=True)
+class Options:
+    """What holds for all jobs of a call.
+
+    Attributes:
+        out: Folder of the studies.
+        inputs: Folder with NAME/search and NAME/held-out.
+        backend: What runs the networks.
+        precision: What a region gets that is not kept.
+        base: File with settings below every route.
+        io: Where inputs and outputs lie; the backend's way if empty.
+        budget: Seconds of a study.
+        trials: Limit on the trials of a gain, if any.
+        ends: When a running study is stopped, by the monotonic clock.
+    """
+
+    out: Path
+    inputs: Path
+    backend: str = "onnxruntime"
+    precision: str = "int8"
+    base: Path | None = None
+    io: str = ""
+    budget: float = 300.0
+    trials: int | None = None
+    ends: float = math.inf
+
+    def setting(self, name: str) -> tuple[str, str]:
+        """Metric and epsilon of a network."""
+        return (HALVES if self.precision in ("fp16", "bf16") else SETTINGS)[name]
+
+    def study(self, name: str, kind: str) -> Path:
+        return self.out / f"{name}-{kind}.study"
+
+    def kept(self, name: str, kind: str) -> Path:
+        return self.out / "kept" / f"{name}-{kind}"
+
+
+def tuner(*words: object, code: tuple[int, ...] = (0,), ends: float = math.inf) -> str:
+    """Run a command of the product, its own words on this terminal; return what it prints.
+
+    When time ends it is stopped as Ctrl-C stops it, which a study survives.
+    """
     command = [sys.executable, "-c", "from smart_tuner.cli.main import main; main()", *map(str, words)]
     print("$ smart-tuner", *command[3:], flush=True)
     environment = {**os.environ, "PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}"}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, flush=True)
-    if done.returncode not in code:
-        sys.exit(f"exit code {done.returncode}")
-    return done.stdout
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            said, _ = child.communicate(timeout=None if ends == math.inf else max(1.0, ends - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGINT)
+            said, _ = child.communicate()
+    print(said, flush=True)
+    if child.returncode not in code:
+        sys.exit(f"exit code {child.returncode}")
+    return said
 
 
-def given(out: Path, name: str, epsilon: str) -> list[object]:
+def given(options: Options, name: str, epsilon: str) -> list[object]:
     """Inputs and accuracy of a network."""
-    inputs = out / "inputs" / name
-    metric = SETTINGS[name][0]
+    inputs = options.inputs / name
     return [
         *("--inputs", inputs / "search", "--held-out", inputs / "held-out"),
-        *("--metric", metric, "--epsilon", epsilon, "--over-pairs", "mean"),
+        *("--metric", options.setting(name)[0], "--epsilon", epsilon, "--over-pairs", "mean"),
     ]
 
 
-def session(out: Path, name: str) -> None:
+def session(options: Options, name: str) -> None:
     """Session knobs alone."""
-    gain(out, name, "session", [])
+    gain(options, name, "session", [])
 
 
-def precision(out: Path, name: str) -> None:
+def precision(options: Options, name: str) -> None:
     """Regions alone."""
     knobs = region_knobs(name)
-    told = out / "kept" / f"{name}-sweep" / "sweep.json"
     bits = "1" * len(knobs)
-    if told.is_file():
-        epsilon = float(SETTINGS[name][1])
-        bits = next(step["fastest"] for step in json.loads(told.read_text())["steps"] if step["epsilon"] <= epsilon)
-    first = " ".join(f"-{knob}=int8" for knob, bit in zip(knobs, bits, strict=True) if bit == "1")
-    gain(out, name, "precision", [*int8(name), "--only", PRECISION, f"--first={first}"])
+    if (step := fastest_within(options, name)) is not None:
+        bits = step["fastest"]
+    first = f"--first={route(knobs, bits, options.precision)}"
+    gain(options, name, "precision", [*lowered(options, name), "--only", PRECISION, first])
 
 
-def both(out: Path, name: str) -> None:
+def fastest_within(options: Options, name: str) -> dict | None:
+    """What a sweep that was run before found fastest within epsilon, if it was."""
+    told = options.kept(name, "sweep") / "sweep.json"
+    if not told.is_file():
+        return None
+    epsilon = float(options.setting(name)[1])
+    steps = (step for step in json.loads(told.read_text())["steps"] if step["epsilon"] <= epsilon)
+    return next((step for step in steps if step["eligible"]), None)
+
+
+def both(options: Options, name: str) -> None:
     """Regions and session knobs."""
-    result = json.loads((out / f"{name}-precision.study" / "result.json").read_text())
-    gain(out, name, "both", [*int8(name), f"--first={result['route']}"])
+    result = json.loads((options.study(name, "precision") / "result.json").read_text())
+    gain(options, name, "both", [*lowered(options, name), f"--first={result['route']}"])
 
 
 def region_knobs(name: str) -> list[str]:
@@ -99,15 +170,21 @@ def region_knobs(name: str) -> list[str]:
     return [f"precision.{region.name}" for region in find_regions(view_of(load_bare(path)), (REGIONS.get(name, "4"),), path)]
 
 
-def int8(name: str) -> list[str]:
-    """Regions that are int8 or kept."""
-    return ["--regions", REGIONS.get(name, "4"), "--precisions", "int8"]
+def route(knobs: list[str], bits: str, precision: str) -> str:
+    """The route that lowers the regions whose digit is 1."""
+    return " ".join(f"-{knob}={precision}" for knob, bit in zip(knobs, bits, strict=True) if bit == "1")
 
 
-def gain(out: Path, name: str, kind: str, words: list[str]) -> None:
+def lowered(options: Options, name: str) -> list[str]:
+    """Regions that are lowered or kept."""
+    return ["--regions", REGIONS.get(name, "4"), "--precisions", options.precision]
+
+
+def gain(options: Options, name: str, kind: str, words: list[str]) -> None:
     """A study to its end, then the winner, built anew."""
-    study, kept = out / f"{name}-{kind}.study", out / "kept" / f"{name}-{kind}"
-    tune(name, study, *words, *given(out, name, SETTINGS[name][1]))
+    study, kept = options.study(name, kind), options.kept(name, kind)
+    limit = ["--trials", options.trials] if options.trials else []
+    tune(options, name, study, *words, *limit, *given(options, name, options.setting(name)[1]))
     keep(study, kept)
     if kind != "session":
         write_trust(kept, name, study)
@@ -115,11 +192,12 @@ def gain(out: Path, name: str, kind: str, words: list[str]) -> None:
         (kept / "verify.json").write_text(tuner("verify", study, "--rebuild", "--json", code=(0, 1)))
 
 
-def tune(name: str, study: Path, *words: object, times: int = 1) -> None:
-    """A study, with its budget and base out of the environment."""
-    base = ["--base", os.environ["BASE"]] if os.environ.get("BASE") else []
-    budget = f"{times * int(os.environ.get('BUDGET', '300'))}s"
-    tuner("tune", f"public:{name}", "--study", study, "--budget", budget, "--seed", 1, *base, *words, "--quiet")
+def tune(options: Options, name: str, study: Path, *words: object, times: int = 1) -> None:
+    """A study on the base, or the rest of one, until its budget or the time ends."""
+    fixed = ["--backend", options.backend, "--budget", f"{times * options.budget:g}s", "--seed", 1]
+    fixed += ["--base", options.base] if options.base else []
+    fixed += ["--io", options.io] if options.io else []
+    tuner("tune", f"public:{name}", "--study", study, *fixed, *words, "--quiet", code=(0, STOPPED), ends=options.ends)
 
 
 def keep(study: Path, kept: Path) -> None:
@@ -133,30 +211,36 @@ def keep(study: Path, kept: Path) -> None:
             (kept / Path(file).name).write_text(text)
 
 
-def sweep(out: Path, name: str) -> None:
+def sweep(options: Options, name: str) -> None:
     """Try all candidates of four regions at an infinite epsilon, then lower it in thought."""
-    study, kept = out / f"{name}-sweep.study", out / "kept" / f"{name}-sweep"
+    study, kept = options.study(name, "sweep"), options.kept(name, "sweep")
     knobs = region_knobs(name)
-    routes = [
-        " ".join(f"-{knob}=int8" for knob, turned in zip(knobs, bits, strict=True) if turned)
-        for bits in product((False, True), repeat=len(knobs))
-    ]
-    first = [f"--first={route}" for route in routes if route]
-    words = [*int8(name), "--only", PRECISION, "--trials", len(routes)]
+    every = ["".join(bits) for bits in product("01", repeat=len(knobs))]
+    first = [f"--first={route(knobs, bits, options.precision)}" for bits in every if "1" in bits]
+    words = [*lowered(options, name), "--only", PRECISION, "--trials", len(every)]
     # No gain ships here: nothing is confirmed, all time goes to the candidates.
-    tune(name, study, *words, *first, "--min-gain", 1000, *given(out, name, "inf"))
+    tune(options, name, study, *words, *first, "--min-gain", 1000, *given(options, name, "inf"))
     keep(study, kept)
-    candidates = read(study, knobs)
-    if len(candidates) < len(routes):
-        sys.exit(f"{len(candidates)} of {len(routes)} candidates were tried: give a larger $BUDGET.")
-    write_sweep(kept, name, knobs, candidates)
+    candidates = read(study, knobs, options.precision)
+    data = {
+        "network": name,
+        "backend": options.backend,
+        "precision": options.precision,
+        "metric": options.setting(name)[0].split(":")[-1],
+        "regions": knobs,
+        "candidates": candidates,
+        "steps": steps(candidates),
+    }
+    (kept / "sweep.json").write_text(json.dumps(data, indent=1).replace("Infinity", '"inf"').replace("NaN", "null") + "\n")
+    if len(candidates) < len(every):
+        sys.exit(f"{len(candidates)} of {len(every)} candidates were tried: run it again, with a larger --budget.")
 
 
-def trust(out: Path, name: str) -> None:
+def trust(options: Options, name: str) -> None:
     """A longer search over many small regions, for what the accuracy model foretells of each trial."""
-    study, kept = out / f"{name}-trust.study", out / "kept" / f"{name}-trust"
+    study, kept = options.study(name, "trust"), options.kept(name, "trust")
     words = ["--regions", "per-layer", "--only", PRECISION, "--min-gain", 1000]
-    tune(name, study, *words, *given(out, name, SETTINGS[name][1]), times=2)
+    tune(options, name, study, *words, *given(options, name, options.setting(name)[1]), times=2)
     keep(study, kept)
     write_trust(kept, name, study)
 
@@ -205,19 +289,18 @@ def plotting():
     return pyplot
 
 
-def read(study: Path, knobs: list[str]) -> list[dict]:
-    """Each candidate once: which regions are int8, its gain, its spread, its loss."""
-    found = []
-    for line in (study / "trials.jsonl").read_text().splitlines():
-        trial = json.loads(line)
-        record = json.loads((study / "trials" / str(trial["number"]) / "result.json").read_text())
-        means = [loss for loss in record["losses"] if loss.get("pairs", 1) > 1]
-        bits = "".join(str(int(f"-{knob}=int8" in trial["route"].split())) for knob in knobs)
-        if bits in {candidate["int8"] for candidate in found}:
-            continue
-        loss = max((float(one["loss"]) for one in means), default=math.inf)
-        found.append({"int8": bits, "gain": trial["gain"], "half_width": trial["half_width"] or 0.0, "loss": loss})
-    return found
+def read(study: Path, knobs: list[str], precision: str) -> list[dict]:
+    """Each candidate once, of a study that may be unfinished: which regions are lowered, its gain, its spread, its loss."""
+    view = read_study(study)
+    found = {}
+    for record in view.records:
+        settings = str(record.route).split()
+        bits = "".join(str(int(f"-{knob}={precision}" in settings)) for knob in knobs)
+        losses = json.loads((study / "trials" / str(record.number) / "result.json").read_text())["losses"]
+        means = [float(loss["loss"]) for loss in losses if loss.get("pairs", 1) > 1]
+        facts = {"lowered": bits, "outcome": record.outcome.value, "gain": view.gain(record)}
+        found.setdefault(bits, {**facts, "half_width": record.half_width or 0.0, "loss": max(means, default=math.inf)})
+    return list(found.values())
 
 
 def steps(candidates: list[dict]) -> list[dict]:
@@ -227,30 +310,39 @@ def steps(candidates: list[dict]) -> list[dict]:
     for epsilon in sorted({0.0, *(one["loss"] for one in usable)}, reverse=True):
         eligible = [one for one in usable if one["loss"] <= epsilon]
         # Not even the baseline equals its reference to the last bit: at 0 none may be left.
-        fastest = max(eligible, key=lambda one: one["gain"], default={"int8": "none", "gain": math.nan})
-        found.append({"epsilon": epsilon, "eligible": len(eligible), "fastest": fastest["int8"], "gain": fastest["gain"]})
+        fastest = max(eligible, key=lambda one: one["gain"], default={"lowered": "none", "gain": math.nan})
+        found.append({"epsilon": epsilon, "eligible": len(eligible), "fastest": fastest["lowered"], "gain": fastest["gain"]})
     return found
 
 
-def write_sweep(kept: Path, name: str, knobs: list[str], candidates: list[dict]) -> None:
-    """The table in Markdown and JSON, the figure as a page and as a small picture."""
-    found = steps(candidates)
-    metric = SETTINGS[name][0].split(":")[-1]
-    order = sorted(candidates, key=lambda one: (-(one["gain"] or 0), one["int8"]))
-    lines = [f"# {name}: {len(knobs)} regions, int8 or kept", "", f"Regions, first digit first: {', '.join(knobs)}.", ""]
-    lines += [f"| int8 | gain (95 % half width) | mean {metric} |", "| --- | --- | --- |"]
+def draw(options: Options, name: str) -> None:
+    """The table in Markdown, the figure as a page and as a small picture, of what a sweep left."""
+    kept = options.kept(name, "sweep")
+    data = json.loads((kept / "sweep.json").read_text())
+    for one in data["candidates"]:
+        one["loss"] = float(one["loss"])
+    for step in data["steps"]:
+        step["gain"] = math.nan if step["gain"] is None else step["gain"]
+    (kept / "sweep.md").write_text("\n".join(table(data)) + "\n")
+    draw_page(kept / "sweep.html", data)
+    draw_picture(kept / "sweep.svg", data)
+
+
+def table(data: dict) -> list[str]:
+    """The candidates, the fastest first, and the steps of epsilon."""
+    precision, metric, knobs = data["precision"], data["metric"], data["regions"]
+    order = sorted(data["candidates"], key=lambda one: (-(one["gain"] or 0), one["lowered"]))
+    lines = [f"# {data['network']}: {len(knobs)} regions, {precision} or kept", ""]
+    lines += [f"Regions, first digit first: {', '.join(knobs)}.", ""]
+    lines += [f"| {precision} | gain (95 % half width) | mean {metric} |", "| --- | --- | --- |"]
     for one in order:
-        gain = "-" if not one["gain"] else f"{one['gain']:.3f}x ({100 * math.expm1(one['half_width']):.1f} %)"
-        lines.append(f"| {one['int8']} | {gain} | {one['loss']:.4g} |")
+        gain = f"{one['gain']:.3f}x ({100 * math.expm1(one['half_width']):.1f} %)" if one["gain"] else one["outcome"]
+        lines.append(f"| {one['lowered']} | {gain} | {one['loss']:.4g} |")
     lines += ["", f"| epsilon ({metric}), down to | eligible | fastest eligible | its gain |", "| --- | --- | --- | --- |"]
-    for step in found:
+    for step in data["steps"]:
         gain = f"{step['gain']:.3f}x" if step["eligible"] else "-"
         lines.append(f"| {step['epsilon']:.4g} | {step['eligible']} | {step['fastest']} | {gain} |")
-    (kept / "sweep.md").write_text("\n".join(lines) + "\n")
-    data = {"regions": knobs, "candidates": candidates, "steps": found}
-    (kept / "sweep.json").write_text(json.dumps(data, indent=1).replace("Infinity", '"inf"').replace("NaN", "null") + "\n")
-    draw_page(kept / "sweep.html", name, metric, candidates, found)
-    draw_picture(kept / "sweep.svg", name, metric, candidates, found)
+    return lines
 
 
 def curve(found: list[dict], largest: float) -> tuple[list[float], list[int], list[float]]:
@@ -261,17 +353,18 @@ def curve(found: list[dict], largest: float) -> tuple[list[float], list[int], li
     return tuple([corner[key] for corner in corners] for key in ("epsilon", "eligible", "gain"))
 
 
-def title(name: str, candidates: list[dict]) -> str:
-    return f"{name}: {len(candidates[0]['int8'])} regions, keep or int8 (1), {len(candidates)} candidates"
+def title(data: dict) -> str:
+    return f"{data['network']}: {len(data['regions'])} regions, keep or {data['precision']} (1), {len(data['candidates'])} candidates"
 
 
-def draw_page(path: Path, name: str, metric: str, candidates: list[dict], found: list[dict]) -> None:
+def draw_page(path: Path, data: dict) -> None:
     from plotly.subplots import make_subplots
 
+    candidates = data["candidates"]
     largest = 1.2 * max(one["loss"] for one in candidates if math.isfinite(one["loss"]))
-    epsilons, eligible, gains = curve(found, largest)
+    epsilons, eligible, gains = curve(data["steps"], largest)
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
-    texts = [one["int8"] for one in candidates]
+    texts = [one["lowered"] for one in candidates]
     points = {"x": [one["loss"] for one in candidates], "y": [one["gain"] for one in candidates]}
     bars = {"array": [(one["gain"] or 0) * math.expm1(one["half_width"]) for one in candidates]}
     figure.add_scatter(**points, error_y=bars, mode="markers+text", text=texts, textposition="top center", name="candidate", row=1, col=1)
@@ -279,42 +372,44 @@ def draw_page(path: Path, name: str, metric: str, candidates: list[dict], found:
     figure.add_scatter(x=epsilons, y=eligible, mode="lines+markers", line_shape="hv", name="eligible", row=2, col=1)
     figure.update_yaxes(title_text="gain", row=1, col=1)
     figure.update_yaxes(title_text="eligible candidates", row=2, col=1)
-    figure.update_xaxes(title_text=f"epsilon = loss ({metric}, mean over pairs)", row=2, col=1)
-    figure.update_layout(title_text=title(name, candidates), height=700)
+    figure.update_xaxes(title_text=f"epsilon = loss ({data['metric']}, mean over pairs)", row=2, col=1)
+    figure.update_layout(title_text=title(data), height=700)
     figure.write_html(path, include_plotlyjs="cdn")
 
 
-def draw_picture(path: Path, name: str, metric: str, candidates: list[dict], found: list[dict]) -> None:
+def draw_picture(path: Path, data: dict) -> None:
     pyplot = plotting()
+    candidates = data["candidates"]
     largest = 1.2 * max(one["loss"] for one in candidates if math.isfinite(one["loss"]))
-    epsilons, eligible, gains = curve(found, largest)
+    epsilons, eligible, gains = curve(data["steps"], largest)
     figure, (top, bottom) = pyplot.subplots(2, 1, sharex=True, figsize=(7, 6), layout="constrained")
     for one in candidates:
         if one["gain"]:
             spread = one["gain"] * math.expm1(one["half_width"])
             top.errorbar(one["loss"], one["gain"], yerr=spread, fmt="o", color="tab:blue", markersize=4)
-            top.annotate(one["int8"], (one["loss"], one["gain"]), xytext=(3, 4), textcoords="offset points", fontsize=7)
+            top.annotate(one["lowered"], (one["loss"], one["gain"]), xytext=(3, 4), textcoords="offset points", fontsize=7)
     top.step(epsilons, gains, where="post", color="tab:orange", label="fastest eligible")
     top.legend(loc="lower right")
     top.set_ylabel("gain over the baseline")
-    top.set_title(title(name, candidates))
+    top.set_title(title(data))
     bottom.step(epsilons, eligible, where="post", color="tab:green")
     bottom.set_ylabel("eligible candidates")
-    bottom.set_xlabel(f"epsilon = loss ({metric}, mean over pairs)")
+    bottom.set_xlabel(f"epsilon = loss ({data['metric']}, mean over pairs)")
     figure.savefig(path)
 
 
-def side_by_side(out: Path, jobs: list[str], shares: int) -> None:
+def side_by_side(out: Path, jobs: list[str], words: list[str], shares: int) -> None:
     """The jobs in their order, each on processors of its own."""
     waiting, running = list(jobs), {}
     free = list(processor_places(shares))
-    environment = {**os.environ, "SHARES": "", CREW: str(os.getpid())}
+    environment = {**os.environ, CREW: str(os.getpid())}
     while waiting or running:
         while waiting and free:
             job, place = waiting.pop(0), free.pop(0)
             log = (out / f"{job.replace(':', '-')}.log").open("w")
             with settled(place):
-                child = subprocess.Popen([sys.executable, __file__, str(out), job], env=environment, stdout=log, stderr=log)
+                command = [sys.executable, __file__, str(out), job, *words]
+                child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             running[child] = (job, place)
         time.sleep(0.5)
         for child in [child for child in running if child.poll() is not None]:
@@ -323,17 +418,32 @@ def side_by_side(out: Path, jobs: list[str], shares: int) -> None:
             free.append(place)
 
 
+JOBS = {"session": session, "precision": precision, "both": both, "sweep": sweep, "draw": draw, "trust": trust}
+
+
 def main() -> None:
-    jobs = {"session": session, "precision": precision, "both": both, "sweep": sweep, "trust": trust}
-    wanted = [text.partition(":") for text in sys.argv[2:]]
-    if not wanted or any(job not in jobs or name not in SETTINGS for job, _, name in wanted):
-        sys.exit(f"usage: study.py OUT JOB:NAME..., jobs {', '.join(jobs)}, names {', '.join(SETTINGS)}")
-    out = Path(sys.argv[1])
-    if os.environ.get("SHARES"):
-        side_by_side(out, sys.argv[2:], int(os.environ["SHARES"]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("jobs", nargs="+", metavar="JOB:NAME", choices=[f"{job}:{name}" for job in JOBS for name in SETTINGS])
+    parser.add_argument("--shares", type=int, default=1)
+    flags = parser.add_argument_group("of each study")
+    flags.add_argument("--inputs", type=Path, metavar="FOLDER")
+    flags.add_argument("--backend", default="onnxruntime")
+    flags.add_argument("--precision", default="int8")
+    flags.add_argument("--base", type=Path, metavar="FILE")
+    flags.add_argument("--io", default="")
+    flags.add_argument("--budget", type=float, default=300.0, metavar="SECONDS")
+    flags.add_argument("--trials", type=int)
+    asked = vars(parser.parse_args())
+    jobs, shares = asked.pop("jobs"), asked.pop("shares")
+    options = Options(**{**asked, "inputs": asked["inputs"] or asked["out"] / "inputs"})
+    if shares > 1:
+        words = [f"--{flag}={value}" for flag, value in asked.items() if value and flag != "out"]
+        side_by_side(options.out, jobs, words, shares)
         return
-    for job, _, name in wanted:
-        jobs[job](out, name)
+    for job in jobs:
+        what, _, name = job.partition(":")
+        JOBS[what](options, name)
 
 
 if __name__ == "__main__":
