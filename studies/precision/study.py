@@ -28,7 +28,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from smart_tuner.model.public import fetch_public_model
 from smart_tuner.precision.regions import find_regions
 from smart_tuner.precision.view import load_bare, view_of
 from smart_tuner.report.reading import read_study
+from smart_tuner.study.budget import FINALIST_SECONDS, FINALIST_SHARE
 from smart_tuner.study.foretold import LEARNT_AFTER, foretold, violation_share
 
 HERE = Path(__file__).parent
@@ -62,6 +63,9 @@ PRECISION = "precision.*"
 STOPPED = 130
 """Exit code of a study that Ctrl-C stopped."""
 
+PATIENCE = 10.0
+"""Seconds after which a study that outlasts its end is stopped so, which loses the trial in flight."""
+
 KEPT = ("study.toml", "platform.json", "result.json", "trials.jsonl", "report.md", "winner/manifest.json")
 REGIONS = {"magika": "3"}
 """How many regions, where the network has too few layers for four."""
@@ -80,7 +84,8 @@ class Options:
         io: Where inputs and outputs lie; the backend's way if empty.
         budget: Seconds of a study.
         trials: Limit on the trials of a gain, if any.
-        ends: When a running study is stopped, by the monotonic clock.
+        rounds: Fresh builds a side that ``verify`` makes.
+        ends: When a sweep ends, by the monotonic clock; what is missing comes in the next one.
     """
 
     out: Path
@@ -91,6 +96,7 @@ class Options:
     io: str = ""
     budget: float = 300.0
     trials: int | None = None
+    rounds: int = 5
     ends: float = math.inf
 
     def setting(self, name: str) -> tuple[str, str]:
@@ -142,7 +148,7 @@ def precision(options: Options, name: str) -> None:
     """Regions alone."""
     knobs = region_knobs(name)
     bits = "1" * len(knobs)
-    if (step := fastest_within(options, name)) is not None:
+    if (step := fastest_within(options, name)) is not None and "1" in step["fastest"]:
         bits = step["fastest"]
     first = f"--first={route(knobs, bits, options.precision)}"
     gain(options, name, "precision", [*lowered(options, name), "--only", PRECISION, first])
@@ -189,7 +195,7 @@ def gain(options: Options, name: str, kind: str, words: list[str]) -> None:
     if kind != "session":
         write_trust(kept, name, study)
     if (study / "winner").is_dir():
-        (kept / "verify.json").write_text(tuner("verify", study, "--rebuild", "--json", code=(0, 1)))
+        (kept / "verify.json").write_text(tuner("verify", study, "--rebuild", "--rounds", options.rounds, "--json", code=(0, 1)))
 
 
 def tune(options: Options, name: str, study: Path, *words: object, times: int = 1) -> None:
@@ -197,7 +203,7 @@ def tune(options: Options, name: str, study: Path, *words: object, times: int = 
     fixed = ["--backend", options.backend, "--budget", f"{times * options.budget:g}s", "--seed", 1]
     fixed += ["--base", options.base] if options.base else []
     fixed += ["--io", options.io] if options.io else []
-    tuner("tune", f"public:{name}", "--study", study, *fixed, *words, "--quiet", code=(0, STOPPED), ends=options.ends)
+    tuner("tune", f"public:{name}", "--study", study, *fixed, *words, "--quiet", code=(0, STOPPED), ends=options.ends + PATIENCE)
 
 
 def keep(study: Path, kept: Path) -> None:
@@ -219,7 +225,8 @@ def sweep(options: Options, name: str) -> None:
     first = [f"--first={route(knobs, bits, options.precision)}" for bits in every if "1" in bits]
     words = [*lowered(options, name), "--only", PRECISION, "--trials", len(every)]
     # No gain ships here: nothing is confirmed, all time goes to the candidates.
-    tune(options, name, study, *words, *first, "--min-gain", 1000, *given(options, name, "inf"))
+    words += [*first, "--min-gain", 1000, *given(options, name, "inf")]
+    tune(replace(options, budget=sweep_budget(options, study)), name, study, *words)
     keep(study, kept)
     candidates = read(study, knobs, options.precision)
     data = {
@@ -234,6 +241,15 @@ def sweep(options: Options, name: str) -> None:
     (kept / "sweep.json").write_text(json.dumps(data, indent=1).replace("Infinity", '"inf"').replace("NaN", "null") + "\n")
     if len(candidates) < len(every):
         sys.exit(f"{len(candidates)} of {len(every)} candidates were tried: run it again, with a larger --budget.")
+
+
+def sweep_budget(options: Options, study: Path) -> float:
+    """The budget with which the search ends in time, between two candidates: what it leaves to finalists goes unused."""
+    if options.ends == math.inf:
+        return options.budget
+    spent = read_study(study).spent_seconds if (study / "study.toml").is_file() else 0.0
+    seconds = spent + max(1.0, options.ends - time.monotonic())
+    return max(seconds / (1 - FINALIST_SHARE), seconds + FINALIST_SECONDS[0])
 
 
 def trust(options: Options, name: str) -> None:
@@ -434,6 +450,7 @@ def main() -> None:
     flags.add_argument("--io", default="")
     flags.add_argument("--budget", type=float, default=300.0, metavar="SECONDS")
     flags.add_argument("--trials", type=int)
+    flags.add_argument("--rounds", type=int, default=5, help="of verify")
     asked = vars(parser.parse_args())
     jobs, shares = asked.pop("jobs"), asked.pop("shares")
     options = Options(**{**asked, "inputs": asked["inputs"] or asked["out"] / "inputs"})
