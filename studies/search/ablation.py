@@ -2,25 +2,24 @@
 """Does each mechanism of the default sampler pay? Searches with one of them switched off.
 
     python studies/search/ablation.py --workloads 8 --trials 240 --seed 21 --jobs 12 --out FOLDER
-    python studies/search/ablation.py table FOLDER [--json FILE]
+    python studies/search/ablation.py table FOLDER [--json FILE] [--against VARIANT]
     python studies/search/ablation.py list
 
 Every variant meets the same compilers and the same noise, in the machinery of `smart-tuner bench`.
-The same command goes on where an earlier one was stopped; one with other variants adds to a folder.
+The same command goes on where an earlier one was stopped; other variants add to a folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from ablation_variants import DEFAULT, VARIANTS, Play, play_variant
+from ablation_variants import DEFAULT, VARIANTS, Play, play_variant, variant_of
 from scipy import stats
 
 from smart_tuner.bench.execute import Ledger, execute_plans
@@ -43,6 +42,10 @@ RESERVED = {4200, *range(7000, 8000)}
 """Seeds that figures are reported on: what is decided by an ablation must not have seen them."""
 
 CONFIDENCE = 0.95
+CAPTION = """Above 0, what the variant lacks pays, or what it adds does not. Means over workloads,
+with Student's 95 % interval of the paired differences; bold where it leaves 0 out. No correction
+for many looks: of 20 lines about nothing, one is bold. `differ` counts the workloads on which other
+routes were tried."""
 
 
 def main() -> int:
@@ -70,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
-        "--variants", default=",".join(VARIANTS), help="a,b; default is always one"
+        "--variants", default=",".join(VARIANTS), help="a,b+c: default, a, and b with c"
     )
     parser.add_argument("--kinds", default=KINDS)
     parser.add_argument("--knobs", type=int, default=209)
@@ -84,10 +87,8 @@ def run(arguments: Sequence[str]) -> int:
 def _plays(given: argparse.Namespace) -> list[Play]:
     """All variants on the first compiler of each kind, then on the second: stopped, it is even."""
     names = list(dict.fromkeys((DEFAULT, *given.variants.split(","))))
-    unknown = [name for name in names if name not in VARIANTS]
-    if unknown:
-        msg = f"No variant {unknown[0]!r}; there are {', '.join(VARIANTS)}."
-        raise UserInputError(msg)
+    for name in names:
+        variant_of(name)  # refuses what there is not
     if given.seed in RESERVED:
         msg = f"Seed {given.seed} is reserved for figures that are reported; take another one."
         raise UserInputError(msg)
@@ -161,30 +162,32 @@ def show(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ablation.py table")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="write the figures as well")
+    parser.add_argument("--against", default=DEFAULT, metavar="VARIANT", help="instead of default")
     given = parser.parse_args(arguments)
     runs = Ledger(given.folder).read()
-    rows = list(_rows(runs.values()))
+    rows = list(_rows(runs.values(), given.against))
     if not rows:
-        msg = f"{given.folder}: no variant has run there beside {DEFAULT!r} yet."
+        msg = f"{given.folder}: {given.against!r} has not run there yet."
         raise UserInputError(msg)
     if given.json:
         write_json(given.json, {"rows": [asdict(row) for row in rows]})
-    print("\n".join(_page(rows, runs.values())))
+    print("\n".join(_page(rows, given.against)))
     return 0
 
 
-def _rows(runs: Iterable[Run]) -> Iterator[Row]:
+def _rows(runs: Iterable[Run], against: str) -> Iterator[Row]:
     """Pooled rows first, then kind by kind; variants in the order of their list."""
     found: dict[str, dict[tuple[Workload, int], Run]] = {}
     for run in runs:
         found.setdefault(run.task.sampler, {})[run.task.workload, run.task.trials] = run
-    default = found.get(DEFAULT, {})
-    kinds = [*KINDS.split(","), *dict.fromkeys(w.generator for w, _ in default)]
+    first = found.get(against, {})
+    kinds = [*KINDS.split(","), *(workload.generator for workload, _ in first)]
+    names = [*VARIANTS, *found]
     for group in (POOLED, *dict.fromkeys(kinds)):
-        for name in VARIANTS:
-            both = [key for key in found.get(name, {}) if key in default and _is_in(key, group)]
+        for name in dict.fromkeys((against, *names)):
+            both = [key for key in found.get(name, {}) if key in first and _is_in(key, group)]
             if both:
-                yield _row(name, group, [(default[key], found[name][key]) for key in both])
+                yield _row(name, group, [(first[key], found[name][key]) for key in both])
 
 
 def _is_in(key: tuple[Workload, int], group: str) -> bool:
@@ -210,35 +213,32 @@ def _has_tried(run: Run) -> tuple[object, ...]:
     return run.costs, run.shipped, run.observed, run.outcomes
 
 
-def _page(rows: Sequence[Row], runs: Iterable[Run]) -> Iterator[str]:
-    plays = Counter(run.task.sampler for run in runs)
-    yield f"Gain fraction of `{DEFAULT}` minus that of the variant ({plays[DEFAULT]} searches of the"
-    yield "default). Above 0, what the variant lacks pays, or what it adds does not. Means over"
-    yield "workloads, with Student's 95 % interval of paired differences, bold where 0 is outside."
-    yield "No correction for many looks: of 20 lines about nothing, one is bold."
+def _page(rows: Sequence[Row], against: str) -> Iterator[str]:
+    yield f"Gain fraction of `{against}` ({rows[0].pairs} searches) minus that of the variant."
+    yield from CAPTION.splitlines()
     for group in dict.fromkeys(row.group for row in rows):
         yield from ("", f"## {'all kinds' if group == POOLED else group}", "")
         chosen = [row for row in rows if row.group == group]
         points = list(chosen[0].gain)
         gains = (*(f"@{n}" for n in points), "area")
         head = ("variant", "pairs", "differ", *gains, "failed", "an ask")
-        yield from table(head, (_cells(row) for row in chosen))
+        yield from table(head, (_cells(row, against) for row in chosen))
     yield ""
-    yield from _described(name for name in VARIANTS if plays[name])
+    yield from _described(dict.fromkeys(row.variant for row in rows))
 
 
 def _described(names: Iterable[str]) -> Iterator[str]:
-    return table(("variant", "what"), ((name, VARIANTS[name].what) for name in names))
+    return table(("variant", "what"), ((name, variant_of(name).what) for name in names))
 
 
-def _cells(row: Row) -> list[str]:
-    is_default = row.variant == DEFAULT
+def _cells(row: Row, against: str) -> list[str]:
+    is_same = row.variant == against
     figures = [*row.gain.values(), row.area]
     return [
         row.variant,
         str(row.pairs),
-        "" if is_default else str(row.differ),
-        *("" if is_default else str(figure) for figure in figures),
+        "" if is_same else str(row.differ),
+        *("" if is_same else str(figure) for figure in figures),
         f"{row.failed:.0%}".replace("%", " %"),
         f"{row.ask_ms:.0f} ms",
     ]

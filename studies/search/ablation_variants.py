@@ -8,8 +8,12 @@ is an error, not a variant that changes nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
+import traceback
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from unittest import mock
@@ -19,6 +23,7 @@ from optuna.samplers import TPESampler
 
 from smart_tuner.bench.play import play_with
 from smart_tuner.bench.run import Run, Task
+from smart_tuner.errors import UserInputError
 from smart_tuner.samplers import registry
 from smart_tuner.samplers.route_sampler import climb, cover, crashes, effects, sampler
 from smart_tuner.samplers.route_sampler.effects import Effects
@@ -27,6 +32,7 @@ from smart_tuner.samplers.route_sampler.proposer import Proposal, Request
 from smart_tuner.samplers.route_sampler.sampler import RouteSampler
 
 DEFAULT = "default"
+AND = "+"
 WHOLE = 1.0
 TRUE_NOISE = 0.0095
 FEW_CHANGES = 12
@@ -70,10 +76,48 @@ class Play:
 
 
 def play_variant(play: Play) -> tuple[Run, ...]:
-    """Run one search; a worker process calls this."""
+    """Run one search; a worker process calls this.
+
+    A variant that breaks down (it may leave the figures that the product is made for) has no run
+    there, and says so; the others go on.
+    """
     task = play.task
-    with VARIANTS[task.sampler].in_place():
-        return (play_with(task, task.workload.compiler(), DEFAULT)[0],)
+    try:
+        with variant_of(task.sampler).in_place():
+            return (play_with(task, task.workload.compiler(), DEFAULT)[0],)
+    except Exception:
+        print(f"\n{task.sampler} on {task.workload.name} broke down:", file=sys.stderr)
+        traceback.print_exc()
+        return ()
+
+
+def variant_of(name: str) -> Variant:
+    """Look up a variant; `a+b` is both at once.
+
+    Raises:
+        UserInputError: There is none of this name, or the two cannot be had together.
+    """
+    parts = name.split(AND)
+    unknown = [part for part in parts if part not in VARIANTS]
+    if unknown:
+        msg = f"No variant {unknown[0]!r}; there are {', '.join(VARIANTS)}."
+        raise UserInputError(msg)
+    chosen = [VARIANTS[part] for part in parts]
+    return chosen[0] if len(chosen) == 1 else _together(name, chosen)
+
+
+def _together(name: str, chosen: Sequence[Variant]) -> Variant:
+    kinds = tuple(dict.fromkeys(v.kind for v in chosen if v.kind is not RouteSampler))
+    places = Counter((id(module), place) for v in chosen for module, place, _ in v.patches())
+    alike = [sum(issubclass(kind, base) for kind in kinds) for base in (OtherWidths, TpeOnActive)]
+    if max((*places.values(), *alike), default=0) > 1:
+        msg = f"{name}: two of these change the same thing."
+        raise UserInputError(msg)
+    return Variant(
+        ", and ".join(v.what for v in chosen),
+        lambda: tuple(patch for v in chosen for patch in v.patches()),
+        type("Together", (*kinds, RouteSampler), {}),
+    )
 
 
 def constants(module: object, **values: object) -> Callable[[], tuple[Patch, ...]]:
@@ -163,7 +207,7 @@ class OtherView(RouteSampler):
     """Reads trials in another way."""
 
     def seen(self, view: TrialView) -> TrialView:
-        raise NotImplementedError
+        return view
 
     def _learn(self, view: TrialView) -> Any:
         return super()._learn(self.seen(view))
@@ -173,15 +217,15 @@ class UnchangedIsMeasured(OtherView):
     """The baseline's own engine counts as a measurement like others, at the baseline's figure."""
 
     def seen(self, view: TrialView) -> TrialView:
-        return replace(view, unchanged=np.zeros_like(view.unchanged))
+        return super().seen(replace(view, unchanged=np.zeros_like(view.unchanged)))
 
 
 class LossesFail(OtherView):
     """A route over epsilon is a route that broke: its latency and its loss are not looked at."""
 
     def seen(self, view: TrialView) -> TrialView:
-        none = np.zeros_like(view.violated)
-        return replace(view, failed=view.failed | view.violated, violated=none, constraints={})
+        none, bad = np.zeros_like(view.violated), view.failed | view.violated
+        return super().seen(replace(view, failed=bad, violated=none, constraints={}))
 
 
 class LossesBreak(OtherView):
@@ -189,7 +233,7 @@ class LossesBreak(OtherView):
 
     def seen(self, view: TrialView) -> TrialView:
         self._now_bad = view.failed | view.violated
-        return replace(view, constraints={})
+        return super().seen(replace(view, constraints={}))
 
     def _risks(self, flags: np.ndarray, failed: np.ndarray, held: Any) -> crashes.Crashes:
         return super()._risks(flags, self._now_bad, held)
@@ -199,7 +243,39 @@ class LossesIgnored(OtherView):
     """What uses up accuracy is not learned; a route over epsilon is still never the best."""
 
     def seen(self, view: TrialView) -> TrialView:
-        return replace(view, constraints={})
+        return super().seen(replace(view, constraints={}))
+
+
+class LossesUntimed(OtherView):
+    """Latencies of routes over epsilon are not learned from."""
+
+    def seen(self, view: TrialView) -> TrialView:
+        timed = np.where(view.violated, np.nan, view.log_ms)
+        return super().seen(replace(view, log_ms=timed))
+
+
+class ModelBase(RouteSampler):
+    """Starts from the feasible route that should be fastest, not from that with the best figure.
+
+    The best of many noisy figures is partly luck; but effects that add up know nothing of pairs.
+    """
+
+    figure: ClassVar[float] = 0.0
+    """Weight of a route's own figure beside what is expected of it."""
+
+    def _learn(self, view: TrialView) -> Any:
+        learnt = super()._learn(view)
+        rows = np.flatnonzero(view.feasible)
+        if not rows.size:
+            return learnt
+        flags = self.space.flags(view.routes)[rows] & ~learnt.idle
+        seen = view.log_ratio(self.space.default)[rows]
+        weighed = (1 - self.figure) * (flags @ learnt.effects.mean) + self.figure * seen
+        return replace(learnt, base=flags[int(np.argmin(weighed))])
+
+
+class HalfModelBase(ModelBase):
+    figure = 0.5
 
 
 # ------------------------------------------------------------------ what breaks
@@ -243,6 +319,13 @@ def _blame_damped(bad: np.ndarray, prior: np.ndarray, leak: np.ndarray) -> np.nd
     return crashes._probability(prior_odds + evidence.sum(axis=0))
 
 
+_BLAME = crashes.blame
+
+
+def _blame_values_alone(bad: np.ndarray, prior: np.ndarray, leak: np.ndarray) -> np.ndarray:
+    return _BLAME(bad, prior, np.full_like(leak, crashes.LEAK))
+
+
 _SHARES = crashes._shares
 
 
@@ -262,7 +345,44 @@ def _few_changes(route: np.ndarray, costs: climb.Costs) -> np.ndarray:
     return climb.climb(route, costs, FEW_CHANGES)
 
 
+_CHANGES = climb._changes
+
+
+def _no_removals(
+    route: np.ndarray, costs: climb.Costs, risk: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    gains, risks = _CHANGES(route, costs, risk)
+    gains[route] = -1.0
+    return gains, risks
+
+
+class LocalMoves(RouteSampler):
+    """Some asks change the best route in few places and let nothing meet."""
+
+    since: ClassVar[int] = 60
+    every: ClassVar[int] = 3
+    changes: ClassVar[int] = 3
+
+    def propose(self, request: Request) -> Proposal:
+        number = request.trial.number
+        if number < self.since or number % self.every:
+            return super().propose(request)
+        few = functools.partial(climb.climb, limit=self.changes)
+        with mock.patch.multiple(sampler, climb=few, COVERING=0.0):
+            return super().propose(request)
+
+
 # ------------------------------------------------------------------ where values meet
+
+
+class Always:
+    """Stands in for COVERING: its full share, whatever has run so far."""
+
+    def __mul__(self, share: float) -> float:
+        return _COVERING
+
+
+_COVERING = sampler.COVERING
 
 
 def _meet_whoever(
@@ -274,25 +394,43 @@ def _meet_whoever(
     return cover.cover(route, blind, tried, generator)
 
 
-class _KeepsNewValues:
-    """Lets covering asks keep values that never ran: remembers what the climb returned."""
+class _CoverOther:
+    """Lets covering asks begin from another route than what is left of the climb."""
 
     def __init__(self) -> None:
-        self.climbed = np.zeros(0, dtype=bool)
+        self.begin = np.zeros(0, dtype=bool)
+
+    def kept(self, route: np.ndarray, climbed: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
     def climb(self, route: np.ndarray, costs: climb.Costs) -> np.ndarray:
-        self.climbed = climb.climb(route, costs)
-        return self.climbed.copy()
+        climbed = climb.climb(route, costs)
+        self.begin = self.kept(route, climbed).copy()
+        return climbed
 
     def cover(
         self, _: np.ndarray, costs: climb.Costs, tried: np.ndarray, generator: np.random.Generator
     ) -> np.ndarray:
-        return cover.cover(self.climbed, costs, tried, generator)
+        return cover.cover(self.begin, costs, tried, generator)
 
     @classmethod
     def patches(cls) -> tuple[Patch, ...]:
         mine = cls()
         return (sampler, "climb", mine.climb), (sampler, "cover", mine.cover)
+
+
+class _CoverNew(_CoverOther):
+    """Keeps values that never ran."""
+
+    def kept(self, route: np.ndarray, climbed: np.ndarray) -> np.ndarray:
+        return climbed
+
+
+class _CoverBest(_CoverOther):
+    """Begins from the best route, without a draw."""
+
+    def kept(self, route: np.ndarray, climbed: np.ndarray) -> np.ndarray:
+        return route
 
 
 # ------------------------------------------------------------------ TPE on the active subset
@@ -354,7 +492,11 @@ VARIANTS: dict[str, Variant] = {
     "cover-by-lot": Variant(
         "covering asks set neutral knobs by lot", constants(sampler, cover=_meet_whoever)
     ),
-    "cover-new": Variant("covering asks keep values that never ran", _KeepsNewValues.patches),
+    "cover-new": Variant("covering asks keep values that never ran", _CoverNew.patches),
+    "cover-best": Variant("covering asks begin from the best route", _CoverBest.patches),
+    "cover-at-once": Variant(
+        "covering asks at their full share from the start", constants(sampler, COVERING=Always())
+    ),
     "cover-any-risk": Variant(
         "covering asks mind no risk of pairs", constants(cover, RISK=np.inf)
     ),
@@ -374,6 +516,10 @@ VARIANTS: dict[str, Variant] = {
         "broken routes blame no pair", constants(crashes, _blame_pairs=_blame_no_pair)
     ),
     "no-pair-risk": Variant("pairs carry no risk", constants(sampler, learn_crashes=_no_pairs)),
+    "no-pair-excuse": Variant(
+        "values are blamed as if no pair could break a route",
+        constants(crashes, blame=_blame_values_alone),
+    ),
     "plain-blame": Variant(
         "each broken route shares its blame out alone", constants(crashes, blame=_blame_everybody)
     ),
@@ -394,6 +540,9 @@ VARIANTS: dict[str, Variant] = {
         "losses over epsilon are crashes, latencies still count", kind=LossesBreak
     ),
     "losses-ignored": Variant("what uses up accuracy is not learned", kind=LossesIgnored),
+    "losses-untimed": Variant(
+        "latencies of routes over epsilon are not learned from", kind=LossesUntimed
+    ),
     "no-culprits": Variant("who is behind a loss is never drawn", constants(sampler, SURE=2.0)),
     "all-culprits": Variant("who is behind a loss is always drawn", constants(sampler, SURE=-1.0)),
     # Latency.
@@ -415,12 +564,25 @@ VARIANTS: dict[str, Variant] = {
         "climbs start at the default, not at the best route",
         constants(sampler, climb=_from_the_default),
     ),
+    "model-base": Variant(
+        "the best route is the one expected to be, by its values", kind=ModelBase
+    ),
+    "half-model-base": Variant(
+        "the best route by the mean of figure and expectation", kind=HalfModelBase
+    ),
+    "no-removal": Variant(
+        "a value of the best route is replaced, never taken out",
+        constants(climb, _changes=_no_removals),
+    ),
     "few-changes": Variant(
         f"at most {FEW_CHANGES} changes an ask", constants(sampler, climb=_few_changes)
     ),
     "no-redraw": Variant("the nearest unknown route for a known one at once", kind=NoRedraw),
     "repeats": Variant("known routes may be tried again", kind=Repeats),
     # Added instead of left out.
+    "local-moves": Variant(
+        "from trial 60 on every 3rd ask: at most 3 changes of the best route", kind=LocalMoves
+    ),
     "tpe-active": Variant("from trial 60 on every 4th ask: TPE on active knobs", kind=TpeOnActive),
     "tpe-half": Variant("from trial 60 on every 2nd ask: TPE on active knobs", kind=TpeOnHalf),
     "tpe-late": Variant("from trial 120 on every 3rd ask: TPE on active knobs", kind=TpeLate),
