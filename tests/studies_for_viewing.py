@@ -49,6 +49,7 @@ from smart_tuner.study.runs import keep_runs
 from smart_tuner.study.settings import make_settings
 from smart_tuner.study.verdict import Evidence, decide
 from smart_tuner.study.winner import ship
+from smart_tuner.study.wording import within_words
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import constraint_to_json
@@ -362,6 +363,8 @@ def _finish(written: Written) -> None:
             min_gain=1.01,
             max_regression=0.05,
             spent_seconds=written.budget.spent,
+            within=within_words(folder.read_settings()["accuracy"]),
+            rebuilt=builder.best,
         )
     )
     if result.verdict is Verdict.WINNER and confirmed is not None:

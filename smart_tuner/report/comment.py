@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.knob_sentences import failures_words
-from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.markdown import code, plain, sentence, table
 from smart_tuner.report.sentences import outlook_words, phases_words
 from smart_tuner.report.words import latency_percent
 
@@ -31,10 +31,10 @@ def _lines(view: StudyView, summary: StudySummary) -> Iterator[str]:
     device = view.platform.get("device", "an unknown device")
     yield f"### {plain(name)} on {plain(device)}"
     yield ""
-    yield f"**{plain(summary.headline.sentence)}**"
+    yield f"**{sentence(summary.headline.sentence)}**"
     yield ""
     for caution in summary.headline.cautions:
-        yield f"> {plain(caution)}"
+        yield f"> {sentence(caution)}"
         yield ">"
     yield from _gains(summary)
     yield from _route(summary)

@@ -85,8 +85,8 @@ def failures_words(failures: FailureMap) -> tuple[str, ...]:
         lines.append("No value or pair stands out: too few such trials to tell what is to blame.")
     if failures.messages:
         message, count = failures.messages[0]
-        often = f", {times(count)}" if count > 1 else ""
-        lines.append(f"Said most often{often}: {shortened(message, MESSAGE_ROOM)}")
+        said = f"Said most often, {times(count)}" if count > 1 else "What one of them said"
+        lines.append(f"{said}: {shortened(message, MESSAGE_ROOM)}")
     return tuple(lines)
 
 

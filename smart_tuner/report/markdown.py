@@ -16,6 +16,22 @@ def plain(text: object) -> str:
     return re.sub(r"([\\`*\[\]])", r"\\\1", line)
 
 
+def sentence(text: str) -> str:
+    """A sentence of ours, what it has in backquotes as code, the rest as plain text."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        return plain(text)
+    return "".join(
+        code(piece) if place % 2 else _edged(piece) for place, piece in enumerate(pieces)
+    )
+
+
+def _edged(text: str) -> str:
+    """Plain text with the spaces around it, which stand beside code."""
+    before, after = " " * text[:1].isspace(), " " * text[-1:].isspace()
+    return f"{before}{plain(text)}{after}" if text.strip() else before
+
+
 def code(text: object) -> str:
     """A code span in one line, fenced by more backticks than the text has in a row."""
     line = " ".join(str(text).split())

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.model.files import whole_file
+from smart_tuner.report.analysis.effects import effects_of
+from smart_tuner.report.analysis.headline import GAIN_NAMES, headline_of
+from smart_tuner.report.analysis.history import history_of
+from smart_tuner.report.analysis.outlook import outlook_of
+from smart_tuner.report.analysis.reproduction import reproduction_of
 from smart_tuner.report.jsonl import trial_row
-from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.markdown import code, plain, sentence, table
 from smart_tuner.report.prior_found import prior_lines
+from smart_tuner.report.reading import read_study
 from smart_tuner.report.setting import setting_facts
-from smart_tuner.report.words import OUTCOME_WORDS, counted, percent, shortened
+from smart_tuner.report.words import OUTCOME_WORDS, ended, percent, shortened
 from smart_tuner.storages.history import finished_trials, outcome_key
 from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.folder import StudyFolder
@@ -22,7 +26,6 @@ from smart_tuner.study.kept import open_kept_study
 from smart_tuner.study.prior import prior_outcome
 from smart_tuner.study.result import Verdict, read_result
 from smart_tuner.study.search import BASELINE_MS
-from smart_tuner.study.settings import command_line
 from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import LimitUse
@@ -31,8 +34,10 @@ from smart_tuner.validate.pairs import over_pairs, pairs_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from smart_tuner.priors.found import SaidAndFound
+    from smart_tuner.report.analysis.headline import Headline
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.result import TuneResult
     from smart_tuner.validate.pairs import LossOverPairs
@@ -54,12 +59,16 @@ class Material:
         limits: Its figures against further limits, likewise.
         records: Finished trials.
         baseline_ms: The study's frozen baseline latency.
+        headline: The verdict in one sentence, what follows from it and what weakens it.
+        commands: What it takes to do it again, from the folder around the study.
         prior: What its prior said and what was found; empty without one.
     """
 
     document: Mapping[str, Any]
     platform: Mapping[str, Any]
     result: TuneResult
+    headline: Headline
+    commands: tuple[str, ...]
     losses: tuple[Mapping[str, Any], ...]
     records: tuple[TrialRecord, ...]
     baseline_ms: float
@@ -67,8 +76,11 @@ class Material:
     prior: tuple[SaidAndFound, ...] = ()
 
 
-def write_report(root: Path) -> None:
+def write_report(root: Path) -> Headline:
     """Write ``report.md`` and ``trials.jsonl`` into a study folder.
+
+    Returns:
+        What the report says on top.
 
     Raises:
         UserInputError: The study has no verdict yet, or is damaged.
@@ -78,11 +90,14 @@ def write_report(root: Path) -> None:
     result = read_result(folder.result_file)
     study = open_kept_study(folder)
     ships = result.verdict is Verdict.WINNER
+    view = read_study(root)
     manifest = read_manifest(folder.winner) if ships else {}
     material = Material(
         document=folder.read_settings(),
         platform=json.loads(folder.platform_file.read_text(encoding="utf-8")),
         result=result,
+        headline=headline_of(view, outlook_of(history_of(view), effects_of(view))),
+        commands=reproduction_of(view).commands,
         losses=tuple(manifest.get("losses", ())),
         limits=tuple(manifest.get("limits", ())),
         records=finished_trials(study),
@@ -94,6 +109,7 @@ def write_report(root: Path) -> None:
     with whole_file(folder.trials_file) as file:
         for record in material.records:
             file.write(f"{trial_row(record, material.baseline_ms)}\n".encode())
+    return material.headline
 
 
 def page(material: Material) -> Iterator[str]:
@@ -102,8 +118,9 @@ def page(material: Material) -> Iterator[str]:
     name = str(settings["model"]).rsplit("/", 1)[-1]
     yield f"# {plain(name)} on {plain(material.platform['device'])}"
     yield ""
-    yield f"**{plain(material.result.sentence)}**"
+    yield f"**{sentence(material.headline.sentence)}**"
     yield ""
+    yield from _deploying(material)
     yield from _gains(material.result)
     yield from _accuracy(material.losses)
     yield from _limits(material.limits)
@@ -112,16 +129,24 @@ def page(material: Material) -> Iterator[str]:
     yield from _failures(material.records)
     yield from prior_lines(material.prior)
     yield from _notes(material.result)
-    yield from _again(settings, material.result.study.name)
+    yield from _again(material.commands)
+
+
+def _deploying(material: Material) -> Iterator[str]:
+    """What to deploy, of which route, and what weakens the verdict."""
+    headline = material.headline
+    yield f"Deploy: {sentence(headline.deploy)}"
+    yield ""
+    if material.result.route:
+        yield f"Its route: {code(material.result.route)}"
+        yield ""
+    if headline.cautions:
+        yield from (f"- {sentence(caution)}" for caution in headline.cautions)
+        yield ""
 
 
 def _gains(result: TuneResult) -> Iterator[str]:
-    rows = [
-        ("route gain: fresh builds of both arms", result.route_gain),
-        ("engine gain: the shipped file, fastest default build", result.engine_gain),
-        ("under sustained load, blocks of ten seconds", result.sustained_gain),
-        ("over the bare default, base included", result.bare_gain),
-    ]
+    rows = [(name, getattr(result, key)) for key, name in GAIN_NAMES.items()]
     known = [(name, gain) for name, gain in rows if gain is not None]
     if not known:
         return
@@ -138,9 +163,6 @@ def _gains(result: TuneResult) -> Iterator[str]:
         ),
     )
     yield ""
-    if result.verdict is Verdict.WINNER:
-        yield "It ships in `winner/`: the engine, `manifest.json`, and `load_winner.py` to load it."
-        yield ""
 
 
 def _accuracy(losses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -195,7 +217,7 @@ def _setting(material: Material) -> Iterator[str]:
 def _trials(material: Material) -> Iterator[str]:
     yield "## Trials"
     yield ""
-    yield f"{counted(material.result.trials) or 'None'}."
+    yield f"How they ended: {ended(material.result.trials) or 'none has'}."
     yield ""
     measured = [
         (record.value_ms, record)
@@ -263,14 +285,13 @@ def _notes(result: TuneResult) -> Iterator[str]:
         yield ""
 
 
-def _again(settings: Mapping[str, Any], study: str) -> Iterator[str]:
+def _again(commands: Iterable[str]) -> Iterator[str]:
     """Commands that hold wherever the study is moved to, from the folder around it."""
     yield "## Again"
     yield ""
     yield "In the folder that holds the study:"
     yield ""
     yield "```bash"
-    yield shlex.join(command_line(settings, Path(study)))
-    yield shlex.join(["smart-tuner", "verify", study])
+    yield from commands
     yield "```"
     yield ""

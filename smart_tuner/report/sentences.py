@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from smart_tuner.report.analysis.prior import PriorReview
     from smart_tuner.report.analysis.tradeoff import SweepStep, Tradeoff
 
+LEAST_SHARE = 0.05
+"""Percent of the latency below which a tenth of a percent is not worth naming."""
+
 VISIBLE = 0.005
 """A baseline that moves by less than half a percent has not moved."""
 
@@ -44,7 +47,7 @@ def history_words(history: History) -> str:
     text = f"{many(len(points), 'trial')}: {ended.removesuffix(', ')}."
     steps = history.improvements
     if not steps:
-        return f"{text} None was faster than the default."
+        return f"{text} None was measured faster than the default."
     last = steps[-1]
     after = len(points) - 1 - [point.number for point in points].index(last.number)
     since = (
@@ -106,10 +109,7 @@ def sweep_words(steps: Sequence[SweepStep]) -> str:
 def confirmation_words(confirmation: Confirmation) -> str:
     """What fresh builds showed."""
     if not confirmation.builds:
-        return (
-            "No route was built afresh: none seemed to reach the smallest gain that ships, or the "
-            "study has not come to it."
-        )
+        return confirmation.why_none
     report = [build for build in confirmation.builds if build.phase == "report"]
     measured = [build.gain for build in report if build.gain is not None]
     count = len(confirmation.builds)
@@ -142,23 +142,24 @@ def machine_words(machine: MachineState) -> tuple[str, ...]:
     values = sorted(machine.baseline.values)
     low, high = values[len(values) // 20], values[-1 - len(values) // 20]
     beside = many(machine.measured, "measured trial")
+    most = "nine in ten of " if len(values) >= 20 else ""
     lines = []
     if high > (1 + VISIBLE) * low:
         lines.append(
-            f"The baseline took {low:.4g} to {high:.4g} ms beside nine in ten of {beside}; gains "
-            "are paired with it, so that such drift cancels."
+            f"The baseline took {low:.4g} to {high:.4g} ms beside {most}{beside}; each trial is "
+            "compared with the baseline beside it, so that slow drift cancels."
         )
     else:
         lines.append(f"The baseline held still beside {beside}, at {low:.4g} ms.")
     if not machine.series:
         names = "clocks, temperature and power"
-        lines.append(f"The device told no {names}: only GPUs do, through NVML.")
+        lines.append(f"The device told no {names}; only GPUs do.")
     for series in machine.series:
         low, high = min(series.values), max(series.values)
         name, _, unit = FIGURES[series.name].partition(", ")
         lines.append(f"{name.capitalize()}: {low:.4g} to {high:.4g} {unit}.")
-    for note, count in machine.disturbances[:3]:
-        lines.append(f"In {count} of {machine.measured} measured trials: {note}")
+    if disturbed := [f"in {count} {words}" for words, count in machine.disturbances[:3]]:
+        lines.append(f"Of {beside}, {', '.join(disturbed)}.")
     return tuple(lines)
 
 
@@ -191,7 +192,8 @@ def outlook_words(outlook: Outlook) -> tuple[str, ...]:
         f"{many(outlook.further_trials, 'trial')} more, about {duration(outlook.further_seconds)}"
     )
     if outlook.further_gain is None:
-        lines.append("Too few trials to tell what going on would bring: go on.")
+        few = f"{many(outlook.further_trials, 'trial')} for {many(outlook.knobs, 'knob')}"
+        lines.append(f"Too few trials ({few}) to tell what going on would bring: go on.")
     elif outlook.worth_it:
         lines.append(
             f"Going on looks worth it: {cost}, may take off up to {expected_percent(outlook):.1f} % of the "
@@ -199,14 +201,16 @@ def outlook_words(outlook: Outlook) -> tuple[str, ...]:
             "as the second half of the trials did."
         )
     else:
+        share = expected_percent(outlook)
+        brings = "next to nothing" if share < LEAST_SHARE else f"about {share:.1f} %"
         lines.append(
-            f"Going on does not look worth it: {cost}, would take about "
-            f"{expected_percent(outlook):.1f} % off the latency, judging by the second half of the trials."
+            f"Going on does not look worth it: {cost}, would take {brings} off the latency, "
+            "judging by the second half of the trials."
         )
-    if outlook.worth_it and outlook.is_within_noise:
+    if outlook.is_within_noise:
         lines.append(
-            f"But noise alone moves one trial by +-{percent(outlook.noise or 0.0)}: a quieter "
-            "machine would help more than more trials."
+            f"But noise alone moves one trial by +-{percent(outlook.noise or 0.0)}: smaller gains "
+            "hardly show, and a quieter machine would help more than more trials."
         )
     if outlook.untried:
         lines.append(f"{many(outlook.untried, 'value')} no trial has had yet.")

@@ -9,6 +9,7 @@ from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.markdown import code, plain
 from smart_tuner.report.words import budget_phrase
 from smart_tuner.study.session import DECIDED, REFEREE
+from smart_tuner.study.wording import limit_text
 from smart_tuner.validate.constraint import MEAN
 from smart_tuner.validate.limits import Limits, limit_words
 
@@ -51,11 +52,6 @@ def setting_facts(
         "budget": budget_phrase(result.spent_seconds, float(settings["budget"])),
         "baseline": _baseline(goal, baseline_ms),
     }
-
-
-def limit_text(epsilon: object) -> str:
-    """An epsilon, which may be the text ``inf``."""
-    return f"{float(str(epsilon)):g}"
 
 
 def _goal(document: Mapping[str, Any]) -> Goal:

@@ -87,6 +87,19 @@ def counted(trials: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {SHOWN_WORDS.get(name, name)}" for name, count in trials.items())
 
 
+def ended(trials: Mapping[str, int]) -> str:
+    """How trials ended, the default told from routes that turned out to be its equal.
+
+    Args:
+        trials: How many by stored outcome, the default among those without effect.
+    """
+    others = {**trials, NO_EFFECT: trials.get(NO_EFFECT, 0) - 1}
+    if others[NO_EFFECT] < 0:
+        return counted(trials)
+    rest = counted({name: count for name, count in others.items() if count})
+    return ", ".join(part for part in ("the default", rest) if part)
+
+
 def many(count: int, noun: str) -> str:
     """A count with its noun: ``1 trial``, ``2,000 trials``."""
     return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.statistics import combine
 from smart_tuner.study.events import RouteMeasured
+from smart_tuner.study.gain import Gain
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class FreshBuilder:
         listener: Hears each measurement.
         expected_seconds: What a round takes at least, as long as none was seen.
         seconds: What each round took.
+        gains: Gain of each build that could be measured, of measurement noise alone.
     """
 
     evaluator: Evaluates
@@ -91,6 +93,12 @@ class FreshBuilder:
     listener: Listener
     expected_seconds: float = 0.0
     seconds: list[float] = field(default_factory=list)
+    gains: list[Gain] = field(default_factory=list)
+
+    @property
+    def best(self) -> Gain | None:
+        """The largest gain of a single build; ``None`` without one."""
+        return max(self.gains, key=lambda gain: gain.value, default=None)
 
     @property
     def round_seconds(self) -> float:
@@ -117,6 +125,8 @@ class FreshBuilder:
         trial = self.evaluator.evaluate(route, place, self.rule, fresh_baseline=True)
         self.seconds.append(time.monotonic() - started)
         fresh = self._judge(trial)
+        if fresh is not None:
+            self.gains.append(Gain.from_log_ratio(fresh.log_ratio, fresh.half_width, 1))
         self.listener(
             RouteMeasured(
                 phase=phase,

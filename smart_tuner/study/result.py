@@ -36,7 +36,7 @@ class TuneResult:
         verdict: ``WINNER``: a route ships. ``DEFAULT_IS_BEST``: none beat the default by the
             smallest gain asked for. ``UNDECIDED``: the budget ended before any route besides
             the default was tried.
-        sentence: The verdict in one sentence.
+        sentence: The verdict in one sentence, then what weakens it.
         route: Canonical text of the shipped route; empty for the default.
         min_gain: The smallest gain that ships.
         max_regression: The largest slow-down at one workload point that ships.
@@ -52,6 +52,8 @@ class TuneResult:
         notes: What a user should hear.
         accuracy: Losses of the route that was confirmed over the reference pairs of the search,
             one entry an output and point; none if nothing was confirmed.
+        finding: The verdict alone, without what weakens it and what to do next; empty in studies
+            from before it was kept.
     """
 
     verdict: Verdict
@@ -70,6 +72,7 @@ class TuneResult:
     spent_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     accuracy: tuple[LossOverPairs, ...] = ()
+    finding: str = ""
 
     @property
     def gain(self) -> float:

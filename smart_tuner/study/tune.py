@@ -37,6 +37,7 @@ from smart_tuner.study.timing_cache import sharing_note
 from smart_tuner.study.together import make_search, search_together
 from smart_tuner.study.verdict import Evidence, decide
 from smart_tuner.study.winner import read_manifest, ship
+from smart_tuner.study.wording import within_words
 from smart_tuner.study.writable import writable
 from smart_tuner.trial.verdict import describe_error, describe_losses
 
@@ -190,6 +191,8 @@ def _conclude(session: Session, search: Search, budget: Budget) -> TuneResult:
         needed_seconds=budget.seconds + short if short else 0.0,
         notes=(*session.notes, *sharing_note(search.study)),
         measured="" if session.plan.goal == Goal() else session.plan.goal.words,
+        within=within_words(folder.read_settings()["accuracy"]),
+        rebuilt=builder.best,
     )
     return _publish(session, search, decide(evidence), budget, confirmed)
 

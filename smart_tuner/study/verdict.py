@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from smart_tuner.storages.history import outcome_key
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
+from smart_tuner.study.wording import ONCE, Candidates, builds_words, sure_words
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.pairs import deciding, over_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from smart_tuner.storages.history import TrialRecord
@@ -38,6 +40,8 @@ class Evidence:
             hand was too small for that; else 0.
         notes: What the user should hear.
         measured: What the gain is one of, where that is not the median end-to-end latency.
+        within: The accuracy constraint in words.
+        rebuilt: Gain of the best fresh build, where none was confirmed.
     """
 
     study: Path
@@ -52,6 +56,8 @@ class Evidence:
     needed_seconds: float = 0.0
     notes: tuple[str, ...] = ()
     measured: str = ""
+    within: str = "within epsilon"
+    rebuilt: Gain | None = None
 
 
 def decide(evidence: Evidence) -> TuneResult:
@@ -81,34 +87,43 @@ def decide(evidence: Evidence) -> TuneResult:
         notes=evidence.notes,
         accuracy=over_pairs(confirmed.shipped.trial.losses) if confirmed else (),
     )
-    sentence = _won(result, confirmed) if confirmed and ships else _lost(evidence)
-    about = f" Measured: {evidence.measured}." if evidence.measured and _tried(evidence) else ""
-    return replace(result, sentence=sentence + about + _disturbance(confirmed))
+    finding = _won(confirmed, evidence) if confirmed and ships else _lost(evidence)
+    said = [f"{finding}."]
+    if confirmed and ships:
+        said += _doubts(result, confirmed)
+    elif result.verdict is Verdict.UNDECIDED:
+        said = [f"{finding}; continue it with a larger --budget."]
+    if evidence.measured and _tried(evidence):
+        said.append(f"Measured: {evidence.measured}.")
+    said += _disturbance(confirmed)
+    return replace(result, finding=finding, sentence=" ".join(said))
 
 
-def _won(result: TuneResult, confirmed: Confirmed) -> str:
-    knobs = len(confirmed.route)
-    builds = confirmed.route_gain.samples
-    text = (
-        f"{confirmed.route_gain} faster than the default over {builds} fresh builds a side, "
-        f"with {knobs} {'knob' if knobs == 1 else 'knobs'}: {confirmed.route}."
+def _won(confirmed: Confirmed, evidence: Evidence) -> str:
+    knobs, gain = len(confirmed.route), confirmed.route_gain
+    return (
+        f"{gain.value:.3f}x faster than the default "
+        f"({sure_words(gain, builds_words(gain.samples))}), {evidence.within}, with "
+        f"{knobs} {'knob' if knobs == 1 else 'knobs'} set"
     )
+
+
+def _doubts(result: TuneResult, confirmed: Confirmed) -> Iterator[str]:
     if loss := deciding(confirmed.shipped.trial.losses):
-        text += f" Largest loss: {loss}."
+        yield f"Largest loss: {loss}."
     if result.indicative:
-        text += " Indicative only: the budget allowed fewer than five builds a side."
+        yield "Indicative only: the budget allowed fewer than five builds a side."
     if result.provisional:
-        text += " Provisional: the inputs were synthetic."
-    return text
+        yield "Provisional: the inputs were synthetic."
 
 
-def _disturbance(confirmed: Confirmed | None) -> str:
+def _disturbance(confirmed: Confirmed | None) -> Iterator[str]:
     """A caution when the machine was not quiet: the gain may be one of a busy machine only."""
     if confirmed is None or not confirmed.disturbed:
-        return ""
+        return
     measured = confirmed.route_gain.samples
-    return (
-        f" Other work or drift disturbed {confirmed.disturbed} of {measured} of these "
+    yield (
+        f"Other work or drift disturbed {confirmed.disturbed} of {measured} of these "
         "measurements: repeat it on a quiet machine."
     )
 
@@ -142,42 +157,55 @@ def _lost(evidence: Evidence) -> str:
         return _none_confirmed(evidence)
     route = f"The default ships: the fastest route ({confirmed.route})"
     if confirmed.failures:
-        return f"{route} {_broke(evidence)} in {confirmed.failures} of its fresh builds."
-    deciding = confirmed.deciding_gain
-    if deciding.low < evidence.min_gain:
-        best = f"the best of {_routes(evidence)} gives {deciding}"
-        if deciding is confirmed.sustained_gain:
-            best = f"under sustained load {best}"
-        return f"The default is best here: {best}, which does not prove {evidence.min_gain:g}x."
+        return f"{route} {_broke(evidence)} in {confirmed.failures} of its fresh builds"
+    deciding_gain = confirmed.deciding_gain
+    if deciding_gain.low < evidence.min_gain:
+        is_sustained = deciding_gain is confirmed.sustained_gain
+        source = "under sustained load" if is_sustained else builds_words(deciding_gain.samples)
+        return _none(evidence, deciding_gain, source)
     if evidence.held_out_failure:
-        return f"{route} fails on held-out inputs: {evidence.held_out_failure}."
+        return f"{route} fails on held-out inputs: {evidence.held_out_failure}"
     point, gain = confirmed.worst_point
-    return f"{route} gains {confirmed.route_gain}, but slows point {point} to {gain:.3f}x."
+    return f"{route} gains {confirmed.route_gain}, but slows point {point} to {gain:.3f}x"
 
 
 def _none_confirmed(evidence: Evidence) -> str:
-    if not _tried(evidence):
-        return (
-            "Undecided: the budget ended before any route besides the default was tried; "
-            "continue with a larger --budget or --trials."
-        )
+    tried = _tried(evidence)
+    if not tried:
+        return "Undecided: the budget ended before any route besides the default was tried"
     if evidence.needed_seconds:
         return _unconfirmed(evidence)
-    failed = sum(record.outcome is not TrialOutcome.FEASIBLE for record in evidence.records)
-    also = f" ({failed} of them {_broke(evidence)})" if failed else ""
-    need = f"{evidence.min_gain:g}x"
-    fastest = _fastest(evidence.records)
-    seen = f"; the fastest was measured at {fastest}" if fastest else ""
-    return f"The default is best here: none of {_routes(evidence)}{also} reaches {need}{seen}."
+    if not _compared(evidence):
+        all_of = "the only route" if tried == 1 else f"all {tried} routes"
+        return f"The default ships: {all_of} that {'was' if tried == 1 else 'were'} tried {_broke(evidence)}"
+    if evidence.rebuilt is not None:
+        return _none(evidence, evidence.rebuilt, builds_words(1))
+    return _none(evidence, _fastest(evidence.records), ONCE)
+
+
+def _none(evidence: Evidence, best: Gain | None, source: str) -> str:
+    compared, tried = _compared(evidence), _tried(evidence)
+    return Candidates(best, source, compared, tried, _broke(evidence)).finding(evidence.min_gain)
+
+
+def _compared(evidence: Evidence) -> int:
+    """Routes besides the default that ran within epsilon and every limit."""
+    return sum(
+        record.outcome is TrialOutcome.FEASIBLE and len(record.route) > 0
+        for record in evidence.records
+    )
 
 
 def _unconfirmed(evidence: Evidence) -> str:
     fastest = _fastest(evidence.records)
-    seen = f"was measured at {fastest}" if fastest else "seems faster"
+    seen = (
+        f"was measured at {fastest.value:.3f}x ({sure_words(fastest, ONCE)})"
+        if fastest
+        else "seems faster"
+    )
     return (
-        f"Undecided: the best of {_routes(evidence)} {seen}, but the budget has no room for the "
-        "builds that would prove it; continue with "
-        f"--budget {math.ceil(evidence.needed_seconds / 60)}m."
+        f"Undecided: the best of {_routes(evidence)} {seen}, but the builds that would prove it "
+        f"need --budget {math.ceil(evidence.needed_seconds / 60)}m or more"
     )
 
 

@@ -151,7 +151,7 @@ def test_o22_a_fast_but_wrong_route_is_infeasible_and_the_report_names_it(
     words = (*given(model), "--metric=linf", "--epsilon=1e-5", "--only", GELU)
     run = product.run("tune", model, "--study", study, *words, "--budget", "40s")
     assert run.code == 0
-    assert "The default is best here" in run.out
+    assert "The default ships: the only route" in run.out
     assert "All 2 routes of this space are known; nothing is left to try." in run.notes
     report = (study / "report.md").read_text(encoding="utf-8")
     [row] = [line for line in report.splitlines() if GELU in line and line.startswith("|")]

@@ -18,6 +18,17 @@ FIGURES = {
 """Figures of a device that change over time, in words with their unit."""
 
 
+DISTURBANCES = {
+    "Drift:": "the baseline drifted",
+    "Other processes kept": "other processes kept processors busy",
+    "Other processes computed": "other processes computed on the GPU",
+    "The GPU's clocks": "the GPU's clocks were held down",
+    "The GPU is shared": "the GPU was shared through the multi-process service",
+    "The latency was still": "the latency was still changing after the warm-up",
+}
+"""How notes of a measurement begin, and what they say without their figures."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One figure over the trials.
@@ -44,12 +55,14 @@ class MachineState:
         baseline: Median latency of the baseline beside each trial, in milliseconds.
         disturbances: What disturbed measurements, by how many of them, most frequent first.
         measured: Trials that were measured.
+        notes: What the study noted while it ran, the noise of its baseline among it.
     """
 
     series: tuple[Series, ...]
     baseline: Series | None
     disturbances: tuple[tuple[str, int], ...]
     measured: int
+    notes: tuple[str, ...] = ()
 
 
 def machine_of(view: StudyView) -> MachineState:
@@ -67,12 +80,16 @@ def machine_of(view: StudyView) -> MachineState:
         figures = tuple(seen[number].baseline_ms for number in numbers)
         baseline = Series("baseline_ms", "median of the baseline, ms", numbers, figures)
     return MachineState(
-        tuple(series), baseline, _disturbances(view, numbers), measured=len(numbers)
+        tuple(series),
+        baseline,
+        _disturbances(view, numbers),
+        measured=len(numbers),
+        notes=view.result.notes if view.result else (),
     )
 
 
 def _disturbances(view: StudyView, numbers: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
-    """Notes by kind: figures in them differ from trial to trial and are left out."""
+    """Notes by kind, in words: figures in them differ from trial to trial."""
     counts = Counter(
         kind for number in numbers for kind in {_kind(n) for n in view.conditions[number].notes}
     )
@@ -80,5 +97,7 @@ def _disturbances(view: StudyView, numbers: tuple[int, ...]) -> tuple[tuple[str,
 
 
 def _kind(note: str) -> str:
-    words = ("N" if any(sign.isdigit() for sign in word) else word for word in note.split())
-    return " ".join(words)
+    for beginning, words in DISTURBANCES.items():
+        if note.startswith(beginning):
+            return words
+    return "something else disturbed the measurement"

@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from smart_tuner.measure.statistics import median_interval
+from smart_tuner.study.result import Verdict
 
 if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
@@ -60,10 +61,12 @@ class Confirmation:
     Attributes:
         builds: The builds.
         min_gain: The smallest gain that ships.
+        why_none: Why there are no builds, one sentence.
     """
 
     builds: tuple[FreshGain, ...]
     min_gain: float
+    why_none: str = ""
 
 
 def confirmation_of(view: StudyView) -> Confirmation:
@@ -82,7 +85,22 @@ def confirmation_of(view: StudyView) -> Confirmation:
             else build
             for build in builds
         ]
-    return Confirmation(tuple(builds), view.min_gain)
+    return Confirmation(tuple(builds), view.min_gain, "" if builds else _why_none(view))
+
+
+def _why_none(view: StudyView) -> str:
+    """A reader asks how sure it is: the answer is never left open between two."""
+    result = view.result
+    if result is None:
+        return "No route was built afresh yet: the study has not come to it."
+    if result.route_gain is not None:
+        return "The figures of single fresh builds are not kept in this folder."
+    if result.verdict is Verdict.UNDECIDED:
+        return "No route was built afresh: there was no budget for it."
+    return (
+        "No route was built afresh: none was measured faster than the default and near enough to "
+        f"the {view.min_gain:g}x that ships."
+    )
 
 
 def _fresh(run: FreshRun, label: str) -> FreshGain:

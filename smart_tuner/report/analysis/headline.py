@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from smart_tuner.report.analysis.candidate import candidates_of
 from smart_tuner.report.analysis.deploy import deploy_words
 from smart_tuner.report.reading import RUNNING
-from smart_tuner.report.setting import limit_text
 from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
+from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import Verdict
-from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.study.wording import within_words
 from smart_tuner.validate.losses import OutputLoss
 from smart_tuner.validate.pairs import over_pairs
 
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
 
     from smart_tuner.report.analysis.outlook import Outlook
     from smart_tuner.report.reading import StudyView
-    from smart_tuner.study.gain import Gain
     from smart_tuner.validate.pairs import LossOverPairs
 
 GAIN_NAMES = {
-    "route_gain": "route gain: fresh builds of both arms",
-    "engine_gain": "engine gain: the shipped file over the fastest default build",
+    "route_gain": "route gain: the route built anew, against fresh builds of the default",
+    "engine_gain": "engine gain: the file that was measured, against the fastest default build",
     "sustained_gain": "under sustained load, blocks of ten seconds",
     "bare_gain": "over the bare default, base included",
 }
@@ -98,49 +96,17 @@ def headline_of(view: StudyView, outlook: Outlook) -> Headline:
     )
 
 
-def epsilon_words(view: StudyView) -> str:
-    """The accuracy constraint in words, e.g. ``within epsilon 0.001 (linf)``."""
-    accuracy: Mapping[str, Any] = view.document["accuracy"]
-    own = accuracy.get("per_output") or {}
-    if not own:
-        return f"within epsilon {limit_text(view.epsilon)} ({view.metric})"
-    limits = ", ".join(f"{name} {limit_text(limit)}" for name, limit in own.items())
-    return f"within epsilon {limits} ({view.metric})"
-
-
 def _finding(view: StudyView) -> str:
-    result, epsilon = view.result, epsilon_words(view)
+    """What was found, as the verdict itself has it; older studies said it with what weakens it."""
+    result = view.result
     if view.state == RUNNING or result is None:
-        return f"Not decided yet, the study {_still(view)}: {_so_far(view)} {epsilon}"
-    if result.verdict is Verdict.WINNER and result.route_gain is not None:
-        gain = result.route_gain
-        knobs = len(_settings(result.route))
-        return (
-            f"{gain.value:.3f}x faster than the default {_interval(gain)}, {epsilon}, with "
-            f"{knobs} {'knob' if knobs == 1 else 'knobs'} set; winner/ ships"
-        )
-    if result.verdict is Verdict.UNDECIDED:
-        return f"Undecided, the default ships: {_so_far(view)} {epsilon}"
-    routes = [record for record in view.records if len(record.route)]
-    tried = len(routes)
-    if routes and all(record.outcome is not TrialOutcome.FEASIBLE for record in routes):
-        return (
-            f"The default ships: all {tried} routes that were tried failed or were not {epsilon}"
-        )
-    found = candidates_of(view)
-    # What seems to reach it, and may be luck, is not said to be none.
-    seems = found.best is not None and found.best.value >= view.min_gain
-    return f"No gain of {view.min_gain:g}x or more{' is proven' if seems else ''}: {found}"
+        within = within_words(view.document["accuracy"])
+        return f"Not decided yet, the study {_still(view)}: {_so_far(view)} {within}"
+    return result.finding or result.sentence.removesuffix(".")
 
 
 def _still(view: StudyView) -> str:
     return "is running" if view.state == RUNNING else "was stopped"
-
-
-def _interval(gain: Gain) -> str:
-    if math.isinf(gain.high):
-        return "(no interval: one build a side)"
-    return f"(95 % interval {gain.low:.3f} to {gain.high:.3f}, {gain.samples} fresh builds a side)"
 
 
 def _so_far(view: StudyView) -> str:
@@ -166,12 +132,14 @@ def _next(view: StudyView, outlook: Outlook) -> str:
 
 def _after_winner(view: StudyView, outlook: Outlook) -> str:
     if not view.manifest:
-        return "its files are damaged, so run the same tune command again to ship it anew"
+        return (
+            "the files of winner/ are damaged, so run the same tune command again to ship it anew"
+        )
     more = " (more budget may find more)" if outlook.worth_it else ""
     again = "measure it again on a quiet machine" if _is_disturbed(view) else ""
     check = "check it on real inputs" if view.result and view.result.provisional else ""
     first = ", ".join(step for step in (again, check) if step)
-    return f"{first}, then deploy it{more}" if first else f"deploy it{more}"
+    return f"{first}, then deploy winner/{more}" if first else f"deploy winner/{more}"
 
 
 def _after_none(view: StudyView, outlook: Outlook) -> str:
@@ -186,10 +154,21 @@ def _is_disturbed(view: StudyView) -> bool:
 
 
 def _is_noisy(view: StudyView) -> bool:
-    """Whether the confirmed route may well be faster, and only noise keeps that from proof."""
-    gain = view.result.route_gain if view.result else None
-    is_open = gain is not None and gain.value >= view.min_gain > gain.low
+    """Whether only noise keeps the best candidate from being proven, or from being ruled out."""
+    gain = _best(view)
+    is_open = gain is not None and gain.low < view.min_gain <= gain.high
     return gain is not None and is_open and gain.high > WIDE * gain.low
+
+
+def _best(view: StudyView) -> Gain | None:
+    """The confirmed route's gain; if none was built afresh, that of the fastest trial."""
+    if view.result is not None and view.result.route_gain is not None:
+        return view.result.route_gain
+    best = best_feasible(record for record in view.records if len(record.route))
+    gain = view.gain(best) if best else None
+    if view.runs or best is None or gain is None or best.half_width is None:
+        return None
+    return Gain.from_log_ratio(-math.log(gain), best.half_width, 1)
 
 
 def _settings(route: str) -> tuple[tuple[str, str], ...]:

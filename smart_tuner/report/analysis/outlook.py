@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LEAST_TRIALS = 8
 """Trials below which nothing is extrapolated."""
 
+TRIALS_A_KNOB = 0.5
+"""Likewise for each knob: with fewer, most values were tried once, and never by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -28,6 +31,8 @@ class Outlook:
         untried: Values that no trial had.
         unclear: Values whose effect is not known to within one percent.
         noise: Noise floor of one trial, ln; ``None`` if unknown.
+        knobs: Knobs that any trial had.
+        min_gain: The smallest gain that ships.
         worth_it: Whether the expected gain is at least the smallest one that ships, or too
             little is known to stop.
     """
@@ -38,14 +43,15 @@ class Outlook:
     untried: int
     unclear: int
     noise: float | None
+    knobs: int
+    min_gain: float
     worth_it: bool
 
     @property
     def is_within_noise(self) -> bool:
-        """Whether what is expected is less than what noise does to a single trial."""
-        if self.further_gain is None or self.noise is None:
-            return False
-        return 0 < math.log(self.further_gain) < self.noise
+        """Whether what is looked for is less than what noise does to a single trial."""
+        wanted = max(self.further_gain or self.min_gain, self.min_gain)
+        return self.noise is not None and math.log(wanted) < self.noise
 
 
 def outlook_of(history: History, effects: Effects) -> Outlook:
@@ -60,7 +66,8 @@ def outlook_of(history: History, effects: Effects) -> Outlook:
     unclear = len(effects.of(Finding.UNCLEAR))
     seconds = history.points[-1].seconds if trials else 0.0
     further: float | None = None
-    if trials >= LEAST_TRIALS:
+    knobs = len({value.knob for value in effects.values})
+    if trials >= max(LEAST_TRIALS, TRIALS_A_KNOB * knobs):
         middle = history.points[(trials - 1) // 2].incumbent
         further = history.points[-1].incumbent / middle
     worth_it = further is None or further >= history.min_gain
@@ -71,6 +78,8 @@ def outlook_of(history: History, effects: Effects) -> Outlook:
         untried=effects.untried,
         unclear=unclear,
         noise=effects.floor,
+        knobs=knobs,
+        min_gain=history.min_gain,
         worth_it=worth_it,
     )
 

@@ -43,7 +43,7 @@ from smart_tuner.report.sentences import (
     sweep_words,
     tradeoff_words,
 )
-from smart_tuner.report.words import SHOWN_WORDS, latency_percent, shortened
+from smart_tuner.report.words import SHOWN_WORDS, latency_percent, percent, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +67,14 @@ def certainty(summary: StudySummary) -> Iterator[str]:
         gains(summary),
         picture(Picture("confirmation", confirmation_words(confirmation), figure)),
     ]
+    noise = summary.effects.floor
+    if not measured and noise:
+        parts.append(
+            paragraph(
+                f"One trial is good to +-{percent(noise)} (half of its 95 % interval, typical): a "
+                "smaller gain does not show in it."
+            )
+        )
     if measured:
         rows = [
             (
@@ -226,6 +234,7 @@ def machine(summary: StudySummary) -> Iterator[str]:
     spent = phases_figure(phases) if phases.phases else None
     parts = [
         picture(Picture("machine", " ".join(lines), drawn)),
+        listing(state.notes),
         "<h3>Where the time went</h3>",
         picture(Picture("phases", phases_words(phases), spent)),
     ]

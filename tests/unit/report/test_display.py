@@ -32,6 +32,7 @@ from smart_tuner.study.events import (
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
+from tests.unit.report.headlines import headline
 
 MARKUP = BuildRoute((("[bold]", "[a|b]"), ("[/red]", "x")))
 LONG = BuildRoute(tuple((f"knob_number_{n}", "a rather long value") for n in range(30)))
@@ -329,15 +330,19 @@ RESULT = TuneResult(
 
 def verdict(result: TuneResult) -> str:
     file = io.StringIO()
-    print_result(result, Console(file=file, width=80, force_terminal=False))
+    console = Console(file=file, width=80, force_terminal=False)
+    print_result(result, headline(result), console)
     return file.getvalue()
 
 
 def test_the_verdict_on_the_terminal() -> None:
     text = verdict(RESULT)
     assert "1.25x [bold]faster[/bold]." in text
-    assert "  engine, over the fastest default build  1.240x (95 % interval 1.210-1.270)" in text
-    assert "  trials: 1 no effect, 2 ok, 1 timed out; 65 s spent\n" in text
+    assert "engine gain: the file that was measured" in text
+    assert "1.240x (95 %" in text
+    assert "  ! The inputs were [synthetic].\n" in text
+    assert f"  route: {RESULT.route}\n" in text
+    assert "  trials: the default, 2 ok, 1 timed out; 65 s spent\n" in text
     assert f"  study: {RESULT.study}\n" in text  # in one line, to be copied
     assert f"  to deploy: {RESULT.study / 'winner'}\n" in text
 
@@ -345,7 +350,7 @@ def test_the_verdict_on_the_terminal() -> None:
 def test_a_verdict_without_a_winner_deploys_nothing() -> None:
     text = verdict(replace(RESULT, verdict=Verdict.UNDECIDED, trials={}, sustained_gain=None))
     assert "to deploy" not in text
-    assert "engine," not in text
+    assert "engine gain" not in text
     assert "  trials: none; 65 s spent\n" in text
 
 

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smart_tuner.report.jsonl import trial_row
-from smart_tuner.report.markdown import code, plain, table
+from smart_tuner.report.markdown import code, plain, sentence, table
 from smart_tuner.report.page import BEST_ROWS, FAILURE_ROWS, Material, page
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
+from tests.unit.report.headlines import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,8 +91,11 @@ LOSSES = (
 )
 
 
+COMMANDS = ("smart-tuner tune '/models/my net.onnx' --seed=7", "smart-tuner verify 'my net.study'")
+
+
 def material(result: TuneResult, *records: TrialRecord, losses: Any = ()) -> Material:
-    return Material(DOCUMENT, PLATFORM, result, losses, records, 2.0)
+    return Material(DOCUMENT, PLATFORM, result, headline(result), COMMANDS, losses, records, 2.0)
 
 
 def lines(made: Material) -> list[str]:
@@ -197,6 +201,14 @@ def test_code_keeps_its_text(text: str) -> None:
     inner = span.removeprefix(fence[0]).removesuffix(fence[0]).strip(" ")
     assert inner == " ".join(text.split()).strip(" ")
     assert fence[0] not in inner or set(inner) == {"`"}
+
+
+def test_backquotes_in_a_sentence_are_code() -> None:
+    assert (
+        sentence("Take `a_b`, [not] `c`. `d` loads it.")
+        == r"Take `a_b`, \[not\] `c`. `d` loads it."
+    )
+    assert sentence("one ` alone") == plain("one ` alone")
 
 
 def test_plain_text_begins_nothing() -> None:

@@ -12,6 +12,7 @@ from smart_tuner.study.fresh import FreshBuilder
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import Verdict
 from smart_tuner.study.verdict import Evidence, decide
+from smart_tuner.study.wording import within_words
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import PretendEvaluator, route
 
@@ -46,6 +47,7 @@ def evidence(confirmed: Confirmed | None, **changes: Any) -> Evidence:
         max_regression=0.05,
         spent_seconds=12.0,
         notes=("heard",),
+        within=within_words({"metric": "linf", "epsilon": 0.001}),
     )
     return replace(plain, **changes)
 
@@ -58,8 +60,8 @@ def test_no_gain_comes_with_the_interval_of_the_fastest_route() -> None:
         TrialRecord(3, route("c"), TrialOutcome.INFEASIBLE, 1.0, half_width=0.01),
     )
     assert decide(evidence(None, records=records)).sentence == (
-        "The default is best here: none of 3 routes (1 of them failed or broke epsilon) reaches "
-        "1.01x; the fastest was measured at 1.004x (95 % interval 0.994-1.014)."
+        "No gain of 1.01x or more is proven: best candidate 1.004x (95 % interval 0.994 to 1.014, "
+        "one measurement), 2 of 3 routes were compared, 1 failed or broke epsilon."
     )
 
 
@@ -79,9 +81,12 @@ def test_a_winner_says_how_much_how_sure_and_with_what(confirmed: Confirmed) -> 
     assert result.gain == 1.2
     assert (result.route_gain, result.engine_gain, result.bare_gain) == (GOOD, GOOD, bare)
     assert result.sentence == (
-        "1.200x (95 % interval 1.150-1.250) faster than the default over 5 fresh builds a side, "
-        "with 1 knob: -a=on. Largest loss: output 'y' (point 'default', pair 'pair'): linf 0 of "
+        f"{result.finding}. Largest loss: output 'y' (point 'default', pair 'pair'): linf 0 of "
         "0.001 allowed."
+    )
+    assert result.finding == (
+        "1.200x faster than the default (95 % interval 1.150 to 1.250, 5 fresh builds a side), "
+        "within epsilon 0.001 (linf), with 1 knob set"
     )
     (loss,) = result.accuracy
     assert (loss.worst_pair, loss.pairs, loss.epsilon) == ("pair", 1, 0.001)
@@ -108,14 +113,13 @@ def test_nothing_worth_confirming_counts_what_was_tried() -> None:
     assert result.route == ""
     assert result.gain == 1.0
     assert result.sentence == (
-        "The default is best here: none of 3 routes (2 of them failed or broke epsilon) reaches "
-        "1.01x."
+        "No gain of 1.01x or more: 1 of 3 routes were compared, 2 failed or broke epsilon."
     )
 
 
 def test_without_failures_none_are_named() -> None:
     result = decide(evidence(None, records=RECORDS[:2], min_gain=1.5))
-    assert result.sentence == "The default is best here: none of 1 route reaches 1.5x."
+    assert result.sentence == "No gain of 1.5x or more: the only route was compared."
 
 
 def test_a_budget_that_ended_before_anything_was_tried_leaves_it_undecided() -> None:
@@ -132,8 +136,9 @@ def test_a_gain_that_the_budget_cannot_prove_leaves_it_undecided() -> None:
     result = decide(evidence(None, records=seen, needed_seconds=601.0))
     assert result.verdict is Verdict.UNDECIDED
     assert result.sentence == (
-        "Undecided: the best of 1 route was measured at 1.250x (95 % interval 1.238-1.263), but "
-        "the budget has no room for the builds that would prove it; continue with --budget 11m."
+        "Undecided: the best of 1 route was measured at 1.250x (95 % interval 1.238 to 1.263, one "
+        "measurement), but the builds that would prove it need --budget 11m or more; continue it "
+        "with a larger --budget."
     )
     assert "seems faster" in decide(evidence(None, needed_seconds=1.0)).sentence
 
@@ -145,8 +150,8 @@ def test_a_gain_that_is_not_proven_does_not_ship(confirmed: Confirmed) -> None:
     assert result.route == ""
     assert result.route_gain == doubtful.route_gain
     assert result.sentence == (
-        "The default is best here: the best of 3 routes gives 1.020x (95 % interval 0.990-1.050), "
-        "which does not prove 1.01x."
+        "No gain of 1.01x or more is proven: best candidate 1.020x (95 % interval 0.990 to 1.050, "
+        "5 fresh builds a side), 1 of 3 routes were compared, 2 failed or broke epsilon."
     )
 
 
@@ -154,7 +159,10 @@ def test_sustained_load_that_contradicts_is_named(confirmed: Confirmed) -> None:
     tired = replace(confirmed, sustained_gain=Gain(0.97, 0.95, 0.99, 4))
     result = decide(evidence(tired))
     assert result.verdict is Verdict.DEFAULT_IS_BEST
-    assert "under sustained load the best of 3 routes gives 0.970x" in result.sentence
+    assert result.sentence.startswith(
+        "No gain of 1.01x or more: best candidate 0.970x (95 % interval 0.950 to 0.990, under "
+        "sustained load), "
+    )
 
 
 def test_a_wide_interval_under_sustained_load_contradicts_nothing(confirmed: Confirmed) -> None:

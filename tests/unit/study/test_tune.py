@@ -175,7 +175,7 @@ class TestDefaultIsBest:
         compiler = make_compiler("null", seed=2, knob_count=8)
         result = start(write_simulated_model(tmp_path, compiler), trials=6)
         assert result.verdict is Verdict.DEFAULT_IS_BEST
-        assert result.sentence.startswith("The default is best here: ")
+        assert result.sentence.startswith("No gain of 1.01x or more")
         assert result.route == ""
         assert result.gain == 1.0
         assert not (result.study / "winner").exists()
@@ -186,7 +186,7 @@ class TestDefaultIsBest:
         model = write_simulated_model(tmp_path, switches(*effects))
         result = start(model, trials=5, sampler="fast")
         assert result.verdict is Verdict.DEFAULT_IS_BEST
-        assert "none of 4 routes (4 of them failed or broke epsilon)" in result.sentence
+        assert "all 4 routes that were tried failed or broke epsilon" in result.sentence
         assert result.trials == {
             "no effect": 1,
             "build_failed": 2,
