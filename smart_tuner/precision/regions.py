@@ -9,11 +9,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.precision.layers import Layers, is_anchor, layers_of
+from smart_tuner.model.graph import subgraphs
+from smart_tuner.precision.layers import ANCHORS, Layers, is_anchor, layers_of
 from smart_tuner.precision.view import GraphView, key_of, load_bare, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from onnx import NodeProto
@@ -64,10 +65,7 @@ def find_regions(view: GraphView, wanted: Sequence[str], where: str) -> tuple[Re
     _refuse_lowered(view, where)
     layers = layers_of(view)
     if not layers.anchors:
-        msg = (
-            f"{where}: no convolution or matrix product in 32-bit floating point in its main "
-            "graph, so there is nothing to lower; leave out --regions."
-        )
+        msg = f"{where}: {_why_none(view)}; leave out --regions."
         raise UserInputError(msg)
     if len(wanted) == 1 and (found := _division(wanted[0], layers)) is not None:
         labels = _labels(view, layers)
@@ -75,6 +73,28 @@ def find_regions(view: GraphView, wanted: Sequence[str], where: str) -> tuple[Re
         names = _unique(labels[group[0]] for group in found)
         return tuple(_region(view, name, group) for name, group in zip(names, groups, strict=True))
     return _by_pattern(view, wanted, where)
+
+
+def _why_none(view: GraphView) -> str:
+    """What to say of a graph that regions find nothing in."""
+    holders = dict.fromkeys(node.op_type for node in view.nodes if _holds_layers([node]))
+    if holders:
+        return (
+            "its convolutions and matrix products all lie inside "
+            f"{' and '.join(holders)}, where regions do not reach, so there is nothing to lower"
+        )
+    return (
+        "no convolution or matrix product in 32-bit floating point in its main graph, so there is "
+        "nothing to lower"
+    )
+
+
+def _holds_layers(nodes: Iterable[NodeProto]) -> bool:
+    """Whether a graph below these nodes, at any depth, computes."""
+    return any(
+        any(node.op_type in ANCHORS for node in graph.node) or _holds_layers(graph.node)
+        for graph in subgraphs(nodes)
+    )
 
 
 def _refuse_lowered(view: GraphView, where: str) -> None:

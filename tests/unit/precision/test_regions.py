@@ -106,6 +106,20 @@ def plain() -> onnx.ModelProto:
     return helper.make_model(graph)
 
 
+def branched() -> onnx.ModelProto:
+    """A matrix product in both branches of an If, as voice detectors for two sample rates have."""
+    branches = {}
+    for branch in ("then_branch", "else_branch"):
+        output = helper.make_tensor_value_info(f"{branch}/y", FLOAT, [1, 4])
+        product = node("MatMul", ["t0", "w0"], [f"{branch}/y"])
+        branches[branch] = helper.make_graph([product], branch, [], [output])
+    model = chain(1)
+    del model.graph.node[:]
+    model.graph.node.append(node("If", ["which"], ["t1"], **branches))
+    model.graph.input.append(helper.make_tensor_value_info("which", TensorProto.BOOL, []))
+    return model
+
+
 @pytest.mark.parametrize(
     ("model", "wanted", "said"),
     [
@@ -117,8 +131,12 @@ def plain() -> onnx.ModelProto:
         (chain(2, kind=TensorProto.FLOAT16), "auto", "is in float16 already"),
         (chain(2, kind=TensorProto.BFLOAT16), "auto", "is in bfloat16 already"),
         (plain(), "auto", "nothing to lower; leave out --regions"),
+        (branched(), "auto", "all lie inside If, where regions do not reach"),
     ],
-    ids=["pattern", "no layer", "many", "none", "quantized", "half", "bfloat16", "no anchor"],
+    ids=[
+        *("pattern", "no layer", "many", "none", "quantized", "half", "bfloat16", "no anchor"),
+        "inside If",
+    ],
 )
 def test_what_has_no_regions_is_refused_in_one_line(
     tmp_path: Path, model: onnx.ModelProto, wanted: str, said: str
