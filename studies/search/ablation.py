@@ -44,8 +44,8 @@ RESERVED = {4200, *range(7000, 8000)}
 CONFIDENCE = 0.95
 CAPTION = """Above 0, what the variant lacks pays, or what it adds does not. Means over workloads,
 with Student's 95 % interval of the paired differences; bold where it leaves 0 out. No correction
-for many looks: of 20 lines about nothing, one is bold. `differ` counts the workloads on which other
-routes were tried."""
+for many looks: of 20 lines about nothing, one is bold. `differ` counts the workloads on which
+other routes were tried."""
 
 
 def main() -> int:
