@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.model.graph import subgraphs
+from smart_tuner.model.graph import stored_tensors, subgraphs
 from smart_tuner.precision.layers import ANCHORS, Layers, is_anchor, layers_of
 from smart_tuner.precision.view import GraphView, key_of, load_bare, view_of
 
@@ -27,7 +27,10 @@ _CROSSING_COST = 0.25
 """Each tensor beyond one that a cut goes through counts as so much of a region's share."""
 
 _NAME_CHARACTERS = 48
-_QUANTIZED = re.compile(r"(De|Dynamic)?QuantizeLinear|QLinear\w+|\w+Integer|QGemm|QAttention")
+_QUANTIZED = re.compile(
+    r"(De|Dynamic)?QuantizeLinear|QLinear\w+|\w+Integer|QGemm|QAttention|MatMulIntegerToFloat"
+    r"|DynamicQuantize\w+|MatMulNBits|MatMulBnb4"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,9 @@ def _refuse_lowered(view: GraphView, where: str) -> None:
             "before, or leave out --regions."
         )
         raise UserInputError(msg)
+    # Weights are initializers in most files, and constants of their own nodes in some.
     halves = Counter(
-        weight.data_type for weight in view.model.graph.initializer if len(weight.dims) > 1
+        weight.data_type for weight in stored_tensors(view.model) if len(weight.dims) > 1
     )
     names = {10: "float16", 16: "bfloat16"}
     most = halves.most_common(1)

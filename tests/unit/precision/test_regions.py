@@ -100,6 +100,16 @@ def quantized() -> onnx.ModelProto:
     return model
 
 
+def written_out() -> onnx.ModelProto:
+    """Half precision with weights as constants of nodes, as PaddlePaddle's converter leaves them."""
+    model = chain(2, kind=TensorProto.FLOAT16)
+    weights = list(model.graph.initializer)
+    del model.graph.initializer[:]
+    for weight in weights:
+        model.graph.node.insert(0, node("Constant", [], [weight.name], value=weight))
+    return model
+
+
 def plain() -> onnx.ModelProto:
     tensors = [helper.make_tensor_value_info(name, FLOAT, [1]) for name in "xy"]
     graph = helper.make_graph([node("Relu", ["x"], ["y"])], "g", tensors[:1], tensors[1:])
@@ -130,12 +140,13 @@ def branched() -> onnx.ModelProto:
         (quantized(), "auto", "is quantized already .1 QuantizeLinear"),
         (chain(2, kind=TensorProto.FLOAT16), "auto", "is in float16 already"),
         (chain(2, kind=TensorProto.BFLOAT16), "auto", "is in bfloat16 already"),
+        (written_out(), "auto", "is in float16 already"),
         (plain(), "auto", "nothing to lower; leave out --regions"),
         (branched(), "auto", "all lie inside If, where regions do not reach"),
     ],
     ids=[
-        *("pattern", "no layer", "many", "none", "quantized", "half", "bfloat16", "no anchor"),
-        "inside If",
+        *("pattern", "no layer", "many", "none", "quantized", "half", "bfloat16"),
+        *("half, constants", "no anchor", "inside If"),
     ],
 )
 def test_what_has_no_regions_is_refused_in_one_line(
