@@ -6,8 +6,14 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.errors import UserInputError
+from smart_tuner.route.build_route import BuildRoute
+from smart_tuner.route.grammar import split_tokens
+from smart_tuner.storages.history import TrialRecord
+from smart_tuner.trial.trial import TrialOutcome
+
 if TYPE_CHECKING:
-    from smart_tuner.storages.history import TrialRecord
+    from pathlib import Path
 
 
 def trial_row(record: TrialRecord, baseline_ms: float | None) -> str:
@@ -42,6 +48,42 @@ def trial_facts(record: TrialRecord, baseline_ms: float | None) -> dict[str, Any
         "reason": record.reason,
         "message": record.message,
     }
+
+
+def read_trials(path: Path) -> tuple[TrialRecord, ...]:
+    """Trials as ``trial_row`` wrote them; of a finished study often all that is kept.
+
+    Raises:
+        UserInputError: It cannot be read, or a line is no trial.
+    """
+    try:
+        return tuple(_record(json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    except (OSError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        msg = f"{path} is damaged ({error}); the report goes without it."
+        raise UserInputError(msg) from None
+
+
+def _record(row: dict[str, Any]) -> TrialRecord:
+    tokens = (token.text.removeprefix("-") for token in split_tokens(row["route"], "a route"))
+    pairs = (token.partition("=") for token in tokens)
+    return TrialRecord(
+        number=int(row["number"]),
+        route=BuildRoute(tuple((name, value) for name, _, value in pairs)),
+        outcome=TrialOutcome(row["outcome"]),
+        value_ms=_figure(row["latency_ms"]),
+        violation=_figure(row["violation"]),
+        fingerprint=str(row["fingerprint"]),
+        unchanged=bool(row["unchanged"]),
+        half_width=_figure(row["half_width"]),
+        seconds={str(name): float(value) for name, value in row["seconds"].items()},
+        message=str(row["message"]),
+        reason=str(row["reason"]),
+        over_limits=tuple(map(str, row.get("over_limits", ()))),
+    )
+
+
+def _figure(value: object) -> float | None:
+    return None if value is None else float(str(value))
 
 
 def _finite(value: float | None) -> float | None:

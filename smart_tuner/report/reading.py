@@ -11,10 +11,12 @@ from optuna.trial import TrialState
 
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.model.store import FILE_NAME
+from smart_tuner.report.jsonl import read_trials
 from smart_tuner.report.status import is_running
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.study.folder import StudyFolder
 from smart_tuner.study.kept import kept_study
+from smart_tuner.study.manifest import MANIFEST
 from smart_tuner.study.names import BASELINE_MS, SPENT
 from smart_tuner.study.noise import baseline_noise
 from smart_tuner.study.prior import PRIOR, prior_outcome
@@ -63,7 +65,7 @@ class StudyView:
         document: ``study.toml``.
         platform: ``platform.json``; empty if it is missing.
         result: The verdict; ``None`` before there is one.
-        manifest: Of the winner; empty without one.
+        manifest: Of the winner, which may itself not be kept; empty without one.
         records: Finished trials, by number.
         in_flight: Trials that are being tried, or were when the study was killed.
         interrupted: Trials closed without an outcome.
@@ -75,6 +77,7 @@ class StudyView:
         points: Shapes of the inputs by workload point, in words; empty if they are not kept.
         prior: What the study's prior said of each value and what was found; empty without one.
         problems: What could not be read, one sentence each.
+        figures_only: Only figures are left of it: neither its journal nor what it shipped.
     """
 
     root: Path
@@ -94,6 +97,7 @@ class StudyView:
     points: Mapping[str, str] = field(default_factory=dict)
     prior: tuple[SaidAndFound, ...] = ()
     problems: tuple[str, ...] = ()
+    figures_only: bool = False
 
     @property
     def settings(self) -> Document:
@@ -147,10 +151,16 @@ def read_study(root: Path) -> StudyView:
     result = _tried(lambda: _result(folder), problems)
     won = result is not None and result.verdict is Verdict.WINNER
     study = _tried(lambda: _opened(folder), problems)
-    manifest: Document = (
-        (_tried(lambda: read_manifest(folder.winner), problems) or {}) if won else {}
-    )
+    figures_only = study is None and not problems and result is not None and is_kept(folder)
+    manifest: Document = {}
+    if won and figures_only:
+        manifest = _tried(lambda: _kept_manifest(folder), problems) or {}
+    elif won:
+        manifest = _tried(lambda: read_manifest(folder.winner), problems) or {}
     journal: dict[str, Any] = _journal(study, folder) if study else {}
+    if figures_only and result is not None:
+        kept = _tried(lambda: read_trials(folder.trials_file), problems) or ()
+        journal = _figures(kept, result)
     began_with_prior = PRIOR in document and journal.get("baseline_ms") is not None
     return StudyView(
         root=root,
@@ -164,7 +174,44 @@ def read_study(root: Path) -> StudyView:
         **journal,
         prior=(_tried(lambda: prior_outcome(root), problems) or ()) if began_with_prior else (),
         problems=tuple(problems),
+        figures_only=figures_only,
     )
+
+
+def is_kept(folder: StudyFolder) -> bool:
+    """Whether this is what is kept of a finished study: its trials as lines, no winner."""
+    return folder.trials_file.is_file() and not folder.winner.exists()
+
+
+def _kept_manifest(folder: StudyFolder) -> Document:
+    """What is kept of the winner's manifest; nothing without one.
+
+    Raises:
+        ValueError: It is none.
+    """
+    path = folder.root / MANIFEST
+    if not path.is_file():
+        return {}
+    manifest = _json(path)
+    keys = {"point", "pair", "output", "metric", "loss", "epsilon"}
+    try:
+        is_whole = all(keys <= set(row) for row in manifest["losses"])
+    except (LookupError, TypeError):
+        is_whole = False
+    if not is_whole:
+        msg = f"{path} is no manifest"
+        raise ValueError(msg)
+    return manifest
+
+
+def _figures(records: tuple[TrialRecord, ...], result: TuneResult) -> dict[str, Any]:
+    """What the journal would tell, from the lines that are kept of it."""
+    default = (record.value_ms for record in records if not len(record.route))
+    return {
+        "records": records,
+        "baseline_ms": next(default, None),
+        "spent_seconds": result.spent_seconds,
+    }
 
 
 def _tried(read: Callable[[], T], problems: list[str]) -> T | None:

@@ -138,7 +138,7 @@ def _no_report(confirmation: Confirmation) -> str:
 def machine_words(machine: MachineState) -> tuple[str, ...]:
     """What the machine was like."""
     if not machine.measured or machine.baseline is None:
-        return ("No trial was measured, so nothing is known of the machine.",)
+        return ("No trial tells what the machine was like: none was measured, or none is kept.",)
     values = sorted(machine.baseline.values)
     low, high = values[len(values) // 20], values[-1 - len(values) // 20]
     beside = many(machine.measured, "measured trial")

@@ -32,6 +32,11 @@ def deploy_words(view: StudyView) -> str:
         return "Nothing is decided yet: keep what you have until the study is finished."
     if result.verdict is not Verdict.WINNER:
         return "Keep what you have: the default."
+    if view.figures_only:
+        return (
+            "Nothing from this folder, which keeps figures only. Build the route on the platform "
+            f"that it was found on: `{check_command(view)}` must say ok."
+        )
     if not view.manifest:
         return "Do not deploy winner/: its files are not those that were measured."
     winner = f"{view.root.name}/winner"

@@ -131,6 +131,8 @@ def _next(view: StudyView, outlook: Outlook) -> str:
 
 
 def _after_winner(view: StudyView, outlook: Outlook) -> str:
+    if view.figures_only:
+        return "its engine is not kept here, so build its route to deploy it"
     if not view.manifest:
         return (
             "the files of winner/ are damaged, so run the same tune command again to ship it anew"

@@ -34,7 +34,7 @@ def reproduction_of(view: StudyView) -> Reproduction:
     words = command_line(view.settings, Path(name))
     tune = shlex.join([*words, f"--seed={view.document['seed']}"])
     commands = [tune, shlex.join(["smart-tuner", "report", name])]
-    if view.manifest:
+    if view.manifest and not view.figures_only:
         commands.append(shlex.join(["smart-tuner", "verify", name]))
     document, platform = view.document, view.platform
     identity: Mapping[str, str] = document["identity"]

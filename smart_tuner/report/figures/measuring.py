@@ -81,10 +81,9 @@ def confirmation_figure(confirmation: Confirmation) -> go.Figure:
         confirmation.min_gain,
         line_dash="dash",
         line_color=LINE,
-        annotation_text="smallest gain that ships",
-        annotation_font_color=LINE,
-        annotation_position="top right",
-        annotation_yshift=3,
+        # In the legend: a label on the line would lie on the blocks of the last builds.
+        showlegend=True,
+        name="smallest gain that ships",
     )
     return figure
 

@@ -161,10 +161,9 @@ def _gain_axis(figure: go.Figure, history: History) -> None:
         history.min_gain,
         line_dash="dash",
         line_color=LINE,
-        annotation_text="smallest gain that ships",
-        annotation_font_color=LINE,
-        annotation_position="top right",
-        annotation_yshift=3,
+        # In the legend: a label on the line would lie on the last trials.
+        showlegend=True,
+        name="smallest gain that ships",
         row=1,
         col=1,
     )

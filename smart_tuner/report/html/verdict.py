@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from smart_tuner.report.analysis.effects import ValueEffect
+    from smart_tuner.report.analysis.headline import Headline
     from smart_tuner.report.analysis.summary import StudySummary
     from smart_tuner.report.reading import StudyView
 
@@ -50,7 +51,7 @@ def deploying(view: StudyView, summary: StudySummary) -> Iterator[str]:
     """What exactly ships, knob by knob, and how exact it is."""
     headline = summary.headline
     effects = {(item.knob, item.value): item for item in summary.effects.values}
-    parts = [paragraph(MEASURED if headline.ships and view.manifest else headline.deploy)]
+    parts = [paragraph(MEASURED if _has_winner(view, headline) else headline.deploy)]
     if headline.route:
         rows = [
             (code_cell(knob), code_cell(value), _effect(effects.get((knob, value))))
@@ -76,6 +77,10 @@ def deploying(view: StudyView, summary: StudySummary) -> Iterator[str]:
         parts.append(table(names, losses, numbers=4))
     parts.append(paragraph(headline.judged_by, kind="alt"))
     yield from section("deploy", "What ships", parts)
+
+
+def _has_winner(view: StudyView, headline: Headline) -> bool:
+    return headline.ships and bool(view.manifest) and not view.figures_only
 
 
 def _effect(effect: ValueEffect | None) -> str:

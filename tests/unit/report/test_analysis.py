@@ -28,6 +28,7 @@ from smart_tuner.report.explain import explain
 from smart_tuner.report.figures.search import history_figure, slower_words
 from smart_tuner.report.html.page import html_report
 from smart_tuner.report.knob_sentences import effects_words, failures_words
+from smart_tuner.report.page import write_report
 from smart_tuner.report.reading import StudyView, read_study
 from smart_tuner.report.sentences import (
     confirmation_words,
@@ -589,3 +590,28 @@ def test_knobs_of_the_fastest_trial_that_do_not_ship_are_named(study_of: StudyOf
     told = page.partition("had more knobs.")[2].partition("</p>")[0]
     assert dropped
     assert all(word in told for word in dropped)
+
+
+def test_what_is_kept_of_a_study_is_told_from_its_figures(
+    study_of: StudyOf, tmp_path: Path
+) -> None:
+    """As studies are kept in a repository: lines of trials, verdict and manifest, no engine."""
+    whole = study_of(Kind.FINISHED).root
+    root = tmp_path / "kept.study"
+    root.mkdir()
+    write_report(whole)
+    for name in ("study.toml", "platform.json", "result.json", "trials.jsonl"):
+        shutil.copy(whole / name, root / name)
+    shutil.copy(whole / "winner" / "manifest.json", root / "manifest.json")
+    kept, live = read_study(root), read_study(whole)
+    assert kept.problems == ()
+    assert [item.route for item in kept.records] == [item.route for item in live.records]
+    assert kept.baseline_ms == live.baseline_ms
+    told, known = summarize(kept), summarize(live)
+    check(told)
+    assert told.history.points == known.history.points
+    assert told.headline.accuracy == known.headline.accuracy
+    assert told.headline.deploy.startswith("Nothing from this folder")
+    assert "damaged" not in told.headline.sentence
+    (root / "trials.jsonl").write_text('{"number": 0}\n')
+    assert "is damaged" in read_study(root).problems[0]
