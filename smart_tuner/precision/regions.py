@@ -68,7 +68,7 @@ def find_regions(view: GraphView, wanted: Sequence[str], where: str) -> tuple[Re
     _refuse_lowered(view, where)
     layers = layers_of(view)
     if not layers.anchors:
-        msg = f"{where}: {_why_none(view)}; leave out --regions."
+        msg = f"{where}: {_why_none(view)}"
         raise UserInputError(msg)
     if len(wanted) == 1 and (found := _division(wanted[0], layers)) is not None:
         labels = _labels(view, layers)
@@ -79,17 +79,16 @@ def find_regions(view: GraphView, wanted: Sequence[str], where: str) -> tuple[Re
 
 
 def _why_none(view: GraphView) -> str:
-    """What to say of a graph that regions find nothing in."""
+    """What to say of a graph that regions find nothing in, and what to do."""
     holders = dict.fromkeys(node.op_type for node in view.nodes if _holds_layers([node]))
-    if holders:
+    if not holders:
         return (
-            "its convolutions and matrix products all lie inside "
-            f"{' and '.join(holders)}, where regions do not reach, so there is nothing to lower"
+            "no convolution or matrix product in 32-bit floating point in its main graph, so there "
+            "is nothing to lower; leave out --regions."
         )
-    return (
-        "no convolution or matrix product in 32-bit floating point in its main graph, so there is "
-        "nothing to lower"
-    )
+    where = f"its convolutions and matrix products all lie inside {' and '.join(holders)}"
+    remedy = "give the branch that you use as a model of its own, or " if "If" in holders else ""
+    return f"{where}, where regions do not reach; {remedy}leave out --regions."
 
 
 def _holds_layers(nodes: Iterable[NodeProto]) -> bool:

@@ -142,7 +142,7 @@ def branched() -> onnx.ModelProto:
         (chain(2, kind=TensorProto.BFLOAT16), "auto", "is in bfloat16 already"),
         (written_out(), "auto", "is in float16 already"),
         (plain(), "auto", "nothing to lower; leave out --regions"),
-        (branched(), "auto", "all lie inside If, where regions do not reach"),
+        (branched(), "auto", "all lie inside If, .*; give the branch that you use"),
     ],
     ids=[
         *("pattern", "no layer", "many", "none", "quantized", "half", "bfloat16"),
