@@ -9,6 +9,7 @@ import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
@@ -118,7 +119,7 @@ def execute(tasks: Sequence[Task], folder: Path, jobs: int, on_run: OnRun) -> tu
     ledger = Ledger(folder)
     with ledger.opened():
         kept = ledger.read()
-        _check_versions(kept, tasks)
+        _check_versions(kept, tasks, lambda task: task.workload.compiler().digest())
         missing = [task for task in dict.fromkeys(tasks) if task not in kept]
         total, done = len(dict.fromkeys(tasks)), len(dict.fromkeys(tasks)) - len(missing)
         on_run(done, total)
@@ -138,12 +139,19 @@ class Plan(Protocol):
         """What it runs."""
 
 
+def _own_digest(plan: Plan, task: Task) -> str:
+    """Of the compiler that the task itself names."""
+    del plan
+    return task.workload.compiler().digest()
+
+
 def execute_plans(
     plans: Sequence[PlanT],
     work: Callable[[PlanT], Iterable[Run]],
     folder: Path,
     jobs: int,
     on_run: OnRun,
+    digest: Callable[[PlanT, Task], str] = _own_digest,
 ) -> dict[Task, Run]:
     """Carry out the plans of which the folder lacks a run, and return every run that it holds.
 
@@ -153,8 +161,10 @@ def execute_plans(
         folder: Where runs are kept.
         jobs: How many processes work; 1 works in this one.
         on_run: Hears how many of how many plans are finished, at once and after each.
+        digest: Of what a plan runs a task on, today: kept runs on something else are refused.
 
     Raises:
+        StudyMismatch: A kept run was made on another version of its compiler.
         StudyBusy: Another comparison works in the folder.
         UserInputError: The folder holds something else.
         EnvironmentNotFit: A worker was killed.
@@ -162,6 +172,8 @@ def execute_plans(
     ledger = Ledger(folder)
     with ledger.opened():
         kept = ledger.read()
+        for plan in plans:
+            _check_versions(kept, plan.tasks(), partial(digest, plan))
         missing = [plan for plan in plans if not kept.keys() >= {*plan.tasks()}]
         done = len(plans) - len(missing)
         on_run(done, len(plans))
@@ -175,13 +187,16 @@ def execute_plans(
     return kept
 
 
-def _check_versions(kept: dict[Task, Run], tasks: Iterable[Task]) -> None:
+def _check_versions(
+    kept: dict[Task, Run], tasks: Iterable[Task], digest: Callable[[Task], str]
+) -> None:
+    """Refuse kept runs on what is another compiler today, or began from another prior."""
     for task in tasks:
         run = kept.get(task)
-        if run is not None and run.digest != task.workload.compiler().digest()[: len(run.digest)]:
+        if run is not None and run.digest != digest(task)[: len(run.digest)]:
             msg = (
                 f"The runs on {task.workload.name} in this folder were made on another version of "
-                "that compiler; use a new --out."
+                "that compiler, or of what taught them; use a new --out."
             )
             raise StudyMismatch(msg)
 

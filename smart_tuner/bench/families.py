@@ -133,11 +133,12 @@ def compare_families(
     """Run what is missing; write summary and tables into the folder, and return the summary.
 
     Raises:
+        StudyMismatch: The folder holds runs on another version of the simulator.
         StudyBusy: Another comparison works in the folder.
         UserInputError: The folder holds something else.
         EnvironmentNotFit: A worker was killed.
     """
-    kept = execute_plans(comparison.plans(), play_family, folder, jobs, on_run)
+    kept = execute_plans(comparison.plans(), play_family, folder, jobs, on_run, FamilyPlan.digest)
     gains = {cell.name: _gains(comparison, cell, kept) for cell in comparison.cells}
     pairs = [asdict(item) for item in _differences(comparison, kept)]
     summary = {"comparison": asdict(comparison), "gain": gains, "differences": pairs}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from smart_tuner.bench.play import play_with
@@ -72,6 +73,15 @@ class FamilyPlan:
         name = f"family-{100 * family.shared:.0f}-{100 * family.flipped:.0f}"
         seed = family.seed * MEMBERS + member
         return Workload(name, seed, family.knob_count)
+
+    def digest(self, task: Task) -> str:
+        """Of the member that the task is on; those that teach it are of the same generator."""
+        return _member_digest(self.family, task.workload.seed % MEMBERS)
+
+
+@lru_cache(MEMBERS)
+def _member_digest(family: Family, member: int) -> str:
+    return family.member(member).digest()
 
 
 def play_family(plan: FamilyPlan) -> tuple[Run, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass
+import hashlib
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,9 @@ ERROR_RATE = 0.05
 LEAST_GAIN = 1.01
 """Studies that can gain less only teach."""
 
+DIGITS = 16
+"""Of a digest, as runs keep it."""
+
 SUMMARY_FILE, TABLES_FILE = "left_out.json", "left_out.md"
 
 
@@ -54,6 +58,7 @@ class LeftOut:
         seeds: How many searches of each kind.
         trials: Of each search.
         first: Seed of the first one.
+        digests: Of what each kind of search rests on.
     """
 
     path: Path
@@ -61,6 +66,7 @@ class LeftOut:
     seeds: int
     trials: int
     first: int
+    digests: Mapping[str, str]
 
     def task(self, kind: str, number: int) -> Task:
         """One run."""
@@ -70,6 +76,10 @@ class LeftOut:
         """The study as a workload."""
         knobs = len(load_recorded(self.path).knobs)
         return Workload(label(self.path), self.first + number, knobs, str(self.path))
+
+    def digest(self, task: Task) -> str:
+        """Of the study, and where a prior is used of those that teach too."""
+        return self.digests[task.sampler]
 
     def tasks(self) -> tuple[Task, ...]:
         """What comes out of it, in order."""
@@ -83,7 +93,10 @@ def play_left_out(plan: LeftOut) -> tuple[Run, ...]:
     compiler = load_recorded(plan.path)
     beliefs = taught(plan).beliefs
     return tuple(
-        play_with(task, compiler, SAMPLER, beliefs if task.sampler == WARM else None)[0]
+        replace(
+            play_with(task, compiler, SAMPLER, beliefs if task.sampler == WARM else None)[0],
+            digest=plan.digest(task),
+        )
         for task in plan.tasks()
     )
 
@@ -109,9 +122,10 @@ def leave_one_out(
 
     Raises:
         UserInputError: There are too few studies, or one is none.
+        StudyMismatch: The folder holds runs on a study that has changed since.
     """
     plans = _plans(paths, numbers)
-    kept = execute_plans(plans, play_left_out, folder, jobs, on_run)
+    kept = execute_plans(plans, play_left_out, folder, jobs, on_run, LeftOut.digest)
     rows = [_row(plan, kept) for plan in plans]
     pooled = [asdict(item) for item in _pooled(plans, kept)]
     summary = {"seeds": numbers[0], "trials": numbers[1], "studies": rows, "differences": pooled}
@@ -130,6 +144,8 @@ def _plans(paths: Sequence[Path], numbers: tuple[int, int, int]) -> tuple[LeftOu
             "--leave-one-out needs at least two --recorded studies: one is left out, others teach."
         )
         raise UserInputError(msg)
+    studies = {path: load_recorded(path) for path in places}
+    digests = {path: study.digest() for path, study in studies.items()}
     plans = tuple(
         LeftOut(
             path,
@@ -137,14 +153,22 @@ def _plans(paths: Sequence[Path], numbers: tuple[int, int, int]) -> tuple[LeftOu
             seeds,
             trials,
             seed * SEEDS_A_RUN,
+            _digests(digests, path),
         )
         for path in places
-        if load_recorded(path).attainable_gain() >= LEAST_GAIN
+        if studies[path].attainable_gain() >= LEAST_GAIN
     )
     if not plans:
         msg = f"None of these studies can gain {LEAST_GAIN:g}x, so there is nothing to compare."
         raise UserInputError(msg)
     return plans
+
+
+def _digests(studies: Mapping[Path, str], left_out: Path) -> Mapping[str, str]:
+    """By kind of search; a prior changes with the studies that it is made of, and their order."""
+    whole = "".join((studies[left_out], *studies.values()))
+    warm = hashlib.sha256(whole.encode()).hexdigest()
+    return {COLD: studies[left_out][:DIGITS], WARM: warm[:DIGITS]}
 
 
 def left_out_tables(summary: Mapping[str, object]) -> Iterator[str]:

@@ -1,16 +1,18 @@
 """Comparing searches that begin from priors."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from smart_tuner.bench.execute import RUNS_FILE
 from smart_tuner.bench.families import Cell, FamilyComparison, compare_families, parse_cells
 from smart_tuner.bench.family_runs import COLD, INVERTED, KINDS, WARM
 from smart_tuner.bench.leave_one_out import leave_one_out
 from smart_tuner.bench.play import play, play_with
-from smart_tuner.bench.run import Task
+from smart_tuner.bench.run import Run, Task
 from smart_tuner.bench.workloads import Workload
-from smart_tuner.errors import UserInputError
+from smart_tuner.errors import StudyMismatch, UserInputError
 from smart_tuner.samplers.route_sampler.beliefs import Beliefs, ValueBelief
 
 RECORDED = Path(__file__).parents[3] / "studies" / "onnxruntime-cpu" / "xeon-4"
@@ -37,6 +39,15 @@ def test_the_comparison_is_paired_kept_and_goes_on(tmp_path: Path) -> None:
     again: list[tuple[int, int]] = []
     assert compare_families(SMALL, tmp_path, 1, lambda *both: again.append(both)) == summary
     assert again == [(1, 1)]
+    _made_on_another_version(tmp_path / RUNS_FILE)
+    with pytest.raises(StudyMismatch, match="another version"):
+        compare_families(SMALL, tmp_path, 1, lambda *_: None)
+
+
+def _made_on_another_version(runs: Path) -> None:
+    first, *rest = map(Run.from_line, runs.read_text().splitlines())
+    kept = (replace(first, digest="0" * 16), *rest)
+    runs.write_text("".join(f"{run.to_line()}\n" for run in kept))
 
 
 def test_a_cold_search_is_the_one_without_a_prior() -> None:
@@ -59,6 +70,12 @@ def test_recorded_studies_are_left_out_one_by_one(tmp_path: Path) -> None:
     assert "of study xeon-4/ppocr-rec: same processor" in studies[0]["used"][0]
     text = (tmp_path / "left_out.md").read_text()
     assert text.count("| warm |") == 2
+    taught_by_more = (*places, RECORDED / "densenet121")
+    with pytest.raises(StudyMismatch, match="what taught them"):
+        leave_one_out(taught_by_more, (1, 5, 0), tmp_path, 1, lambda *_: None)
+    _made_on_another_version(tmp_path / RUNS_FILE)
+    with pytest.raises(StudyMismatch, match="another version"):
+        leave_one_out(places, (1, 5, 0), tmp_path, 1, lambda *_: None)
     with pytest.raises(UserInputError, match="at least two"):
         leave_one_out(places[:1], (1, 5, 0), tmp_path, 1, lambda *_: None)
 
