@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from smart_tuner.gate.sides import TakenOut
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from smart_tuner.gate.judge import Slowdown
     from smart_tuner.gate.measure import Round, Side
     from smart_tuner.gate.outcome import GateOptions
     from smart_tuner.gate.store import Kept
@@ -187,9 +189,20 @@ class Comparing:
             sentence += (
                 f" That is judged from {LEAST_RUNS} earlier runs on; this is for your eyes."
             )
-            if changed == RUNTIME:
-                sentence += " --previous-python compares both runtimes side by side."
-        return Comparison(Compared.LATENCY, before.entry.id, sentence, found)
+        advice = self._advice(found, is_new_runtime=changed == RUNTIME)
+        return Comparison(Compared.LATENCY, before.entry.id, sentence, found, advice=advice)
+
+    def _advice(self, found: Slowdown, *, is_new_runtime: bool) -> str:
+        """What helps where milliseconds of runs do not tell: rounds do not, runs differ more."""
+        side_by_side = "compare side by side with `--previous-python`"
+        other = side_by_side if is_new_runtime else "take a quieter machine"
+        is_known = not math.isinf(found.error)
+        needed = found.runs_that_tell(self.options.tolerance) if is_known else LEAST_RUNS
+        more = max(0, (needed or 0) - found.samples)
+        if not more:
+            return other
+        runs = f"store {more} more run{'s' * (more > 1)} of the stored engine"
+        return f"{side_by_side}, or {runs}" if is_new_runtime else runs
 
 
 def why_incomparable(before: Kept, now: Kept) -> str:

@@ -31,6 +31,12 @@ LEAST_RUNS = 4
 RUN_SPREAD = 0.01
 """Standard deviation between runs of a log ratio, as long as a store has too few to tell."""
 
+LARGE, MISSED = 0.10, 0.05
+"""A slow-down that a comparison should tell, and how often it may miss it."""
+
+MOST_RUNS = 30
+"""Earlier runs beyond which more of them hardly narrow an interval."""
+
 LEAST = 1e-12
 
 
@@ -52,12 +58,14 @@ class Slowdown:
         low: Lower bound.
         high: Upper bound.
         samples: Independent samples behind it: rounds, or earlier runs.
+        error: Standard error of ln(value); infinite as long as nobody can know it.
     """
 
     value: float
     low: float
     high: float
     samples: int
+    error: float
 
     def __str__(self) -> str:
         if math.isinf(self.high):
@@ -71,6 +79,21 @@ class Slowdown:
     def is_settled(self, tolerance: float) -> bool:
         """Whether more rounds would hardly change the answer."""
         return self.is_regression(tolerance) or self.high < 1 + tolerance
+
+    def misses_large(self, tolerance: float) -> bool:
+        """Whether at this noise a slow-down of ``LARGE`` would be missed too often."""
+        if math.isinf(self.error):
+            return True
+        return _missed(self.error, math.log(self.high / self.value), tolerance) > MISSED
+
+    def runs_that_tell(self, tolerance: float) -> int | None:
+        """Earlier runs that would do, differing as those of this prediction do; ``None``: no number."""
+        spread = self.error / math.sqrt(1 + 1 / self.samples)
+        for runs in range(LEAST_RUNS, MOST_RUNS + 1):
+            error = spread * math.sqrt(1 + 1 / runs)
+            if _missed(error, _reach(error, runs - 1), tolerance) <= MISSED:
+                return runs
+        return None
 
 
 def between_artefacts(log_ratios: Sequence[float]) -> Slowdown:
@@ -137,8 +160,18 @@ def _predicted(before: Sequence[float], now: float) -> Slowdown:
 
 def _slowdown(log_ratio: float, error: float, freedom: float, samples: int) -> Slowdown:
     if math.isinf(error):
-        return Slowdown(math.exp(log_ratio), 0.0, math.inf, samples)
-    reach = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
-    return Slowdown(
-        math.exp(log_ratio), math.exp(log_ratio - reach), math.exp(log_ratio + reach), samples
-    )
+        return Slowdown(math.exp(log_ratio), 0.0, math.inf, samples, error)
+    reach = _reach(error, freedom)
+    low, high = math.exp(log_ratio - reach), math.exp(log_ratio + reach)
+    return Slowdown(math.exp(log_ratio), low, high, samples, error)
+
+
+def _reach(error: float, freedom: float) -> float:
+    """Half of the interval, in log space."""
+    return float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
+
+
+def _missed(error: float, reach: float, tolerance: float) -> float:
+    """Chance that the estimate of a slow-down of ``LARGE`` is too small to be a regression."""
+    needed = max(reach, math.log1p(tolerance))
+    return float(special.ndtr((needed - math.log1p(LARGE)) / max(error, LEAST)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from smart_tuner.gate.judge import Compared
+from smart_tuner.gate.judge import LARGE, Compared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +67,7 @@ class Comparison:
         sentence: What was compared with what, in one sentence.
         slowdown: The figure; ``None`` if nothing could be compared.
         ratios: ln(now / before) of each round; empty for a latency.
+        advice: What to do where it leaves open whether it is slower.
     """
 
     kind: Compared
@@ -74,6 +75,7 @@ class Comparison:
     sentence: str
     slowdown: Slowdown | None = None
     ratios: tuple[float, ...] = ()
+    advice: str = "take a quieter machine, or more `--rounds`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,29 @@ class GateOutcome:
             return f"Stopped: {self.broken}."
         slowdown = self.comparison.slowdown if self.comparison else None
         if self.answer is Answer.NOT_COMPARED or slowdown is None:
-            is_same = self.comparison is not None and self.comparison.with_entry == self.entry
-            nothing = "there was nothing that it could be compared with"
-            return f"Passed: {'nothing changed' if self.entry and is_same else nothing}."
+            return self._not_compared()
         return self._compared(slowdown)
+
+    def _not_compared(self) -> str:
+        comparison = self.comparison
+        is_same = comparison is not None and comparison.with_entry == self.entry
+        nothing = "there was nothing that it could be compared with"
+        if comparison is not None and comparison.slowdown is not None:
+            nothing = "nothing was judged"
+        said = f"Passed: {'nothing changed' if self.entry and is_same else nothing}"
+        return f"{said}; {self.cannot_tell}." if self.cannot_tell else f"{said}."
+
+    @property
+    def cannot_tell(self) -> str:
+        """That a large slow-down would often be missed, and what to do; empty if it is told."""
+        found = self.comparison.slowdown if self.comparison else None
+        is_asked = self.answer in (Answer.UNCLEAR, Answer.NOT_COMPARED) and self.tolerance < LARGE
+        if self.comparison is None or found is None or not is_asked:
+            return ""
+        if not found.misses_large(self.tolerance):
+            return ""
+        when = "yet" if math.isinf(found.error) else "at this noise"
+        return f"cannot tell {100 * LARGE:.0f} % {when}: {self.comparison.advice}"
 
     def _compared(self, slowdown: Slowdown) -> str:
         found = f"latency is {slowdown} of what it was"
@@ -141,7 +162,8 @@ class GateOutcome:
             return f"{'Slower, and accepted' if self.accepted else 'Slower'}: {found}."
         if self.answer is Answer.UNCLEAR:
             share = f"{100 * (slowdown.high - 1):.0f} %"
-            return f"Passed, but unclear: {found}, so a slow-down of {share} cannot be excluded."
+            unclear = f"Passed, but unclear: {found}, so a slow-down of {share} cannot be excluded"
+            return f"{unclear}; {self.cannot_tell}." if self.cannot_tell else f"{unclear}."
         return f"Passed: {found}."
 
     def to_json(self) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from smart_tuner.gate.facts import changes
+from smart_tuner.gate.judge import TOLERANCE, Compared, against_runs
+from smart_tuner.gate.outcome import Answer, Comparison, GateOutcome
 from smart_tuner.gate.tuning import teaches
 from tests.unit.gate.pipelines import Pipeline
 
@@ -92,7 +94,10 @@ def test_a_new_runtime_is_judged_by_latency_once_enough_runs_are_known(
     runs = pipeline.was_accepted_with(**{"backend version": "replay 0"}) / "runs"
     code, outcome = pipeline.ci_json("--no-archive")
     assert (code, outcome["answer"], outcome["compared"]) == (0, "not compared", "latency")
-    assert "--previous-python" in outcome["comparison"]
+    assert outcome["sentence"] == (
+        "Passed: nothing was judged; cannot tell 10 % yet: compare side by side with "
+        "`--previous-python`, or store 3 more runs of the stored engine."
+    )
     (run,) = runs.iterdir()
     known = json.loads(run.read_text())
     for number, factor in enumerate((0.99, 1.0, 1.01, 1.02)):
@@ -103,6 +108,17 @@ def test_a_new_runtime_is_judged_by_latency_once_enough_runs_are_known(
     code, outcome = pipeline.ci_json("--no-archive")
     assert (code, outcome["answer"], outcome["compared"]) == (1, "slower", "latency")
     assert "4 earlier runs" in outcome["comparison"]
+
+
+def test_an_answer_that_could_have_missed_ten_percent_says_so() -> None:
+    def said(before_ms: list[float]) -> str:
+        found = against_runs(before_ms, 1.0)
+        compared = Comparison(Compared.LATENCY, "e", "", found, advice="store 2 more runs")
+        return GateOutcome(Answer.UNCLEAR, "m", (), TOLERANCE, comparison=compared).sentence
+
+    noisy = said([0.97, 1.03, 0.98, 1.02, 0.96, 1.04])
+    assert noisy.endswith("be excluded; cannot tell 10 % at this noise: store 2 more runs.")
+    assert said([0.99, 1.01, 0.99, 1.01, 0.99, 1.01]).endswith("3 % cannot be excluded.")
 
 
 def test_an_engine_that_no_longer_keeps_epsilon_stops_the_pipeline(pipeline: Pipeline) -> None:

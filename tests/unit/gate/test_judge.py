@@ -40,7 +40,7 @@ def test_a_small_slowdown_passes_however_sure_it_is() -> None:
 
 
 def test_an_interval_that_is_wide_settles_nothing() -> None:
-    wide = Slowdown(1.0, 0.9, 1.11, 8)
+    wide = Slowdown(1.0, 0.9, 1.11, 8, 0.05)
     assert not wide.is_regression(TOLERANCE)
     assert not wide.is_settled(TOLERANCE)
 
@@ -69,7 +69,33 @@ def test_few_earlier_runs_judge_no_latency() -> None:
     few = against_runs([1.0] * (LEAST_RUNS - 1), 2.0)
     assert math.isinf(few.high)
     assert not few.is_regression(TOLERANCE)
+    assert few.misses_large(TOLERANCE)
     assert against_runs([1.0, 1.01, 0.99, 1.0], 1.1).is_regression(TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "misses", "needed"),
+    [(4, 0.01, False, 4), (6, 0.022, True, 8), (16, 0.022, False, 8), (16, 0.031, True, None)],
+)
+def test_runs_that_differ_too_much_tell_no_ten_percent(
+    runs: int, spread: float, misses: bool, needed: int | None
+) -> None:
+    logs = np.resize([1.0, -1.0], runs)
+    found = against_runs(np.exp(spread * logs / logs.std(ddof=1)).tolist(), 1.0)
+    assert found.misses_large(TOLERANCE) is misses
+    assert found.runs_that_tell(TOLERANCE) == needed
+
+
+def test_a_comparison_that_says_it_tells_ten_percent_does() -> None:
+    rng = np.random.default_rng(4)
+    missed = told = 0
+    for _ in range(REPEATS):
+        before, now = np.exp(0.02 * rng.standard_normal(8)), math.exp(0.02 * rng.standard_normal())
+        found = against_runs(before.tolist(), 1.1 * now)
+        told += not found.misses_large(TOLERANCE)
+        missed += not (found.misses_large(TOLERANCE) or found.is_regression(TOLERANCE))
+    assert told > REPEATS / 2
+    assert missed <= 0.05 * REPEATS
 
 
 def test_identical_figures_make_no_interval_of_nonsense() -> None:
