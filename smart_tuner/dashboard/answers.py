@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STUDY_PATH = re.compile(r"/api/studies/(?P<study>[0-9]{1,9})/?")
 KEPT_BYTES = 128 * 2**20
-"""How much is kept in all; the first answer on 209 knobs and 500 trials takes a quarter of it."""
+"""How much is kept in all; the first answer on 209 knobs and 500 trials takes a tenth of it."""
 
 GOOD = "200"
 

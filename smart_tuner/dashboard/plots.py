@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import optuna
+
     from smart_tuner.report.reading import StudyView
 
 PREFIX = "dashboard:plot_data:"
@@ -44,16 +46,17 @@ class Plots:
         """Whether something new waits to be drawn, and has waited long enough."""
         return self._waiting and time.monotonic() >= self._due
 
-    def attributes(self, state: object) -> dict[str, str]:
+    def attributes(self, state: object, opened: optuna.Study | None) -> dict[str, str]:
         """System attributes that hold the figures.
 
         Args:
             state: Whatever changes when the figures would.
+            opened: The study, where it is open already: reading a large one takes seconds.
         """
         self._waiting = state != self._seen
         if self._waiting and time.monotonic() >= self._due:
             began = time.monotonic()
-            self._kept = dict(_stored(read_study(self.root)))
+            self._kept = dict(_stored(read_study(self.root, opened)))
             self._seen, self._waiting = state, False
             now = time.monotonic()
             self._due = now + (now - began) / SHARE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import re
 import socket
 from dataclasses import dataclass
 from socketserver import ThreadingMixIn
@@ -14,14 +15,15 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from optuna_dashboard import wsgi
 from typing_extensions import override
 
-from smart_tuner.dashboard.answers import Answers
+from smart_tuner.dashboard.answers import STUDY_PATH, Answers
 from smart_tuner.dashboard.artifacts import FolderArtifacts
 from smart_tuner.dashboard.page import Marked
+from smart_tuner.dashboard.shorter import Shortened
 from smart_tuner.dashboard.view import StudiesView
 from smart_tuner.errors import EnvironmentNotFit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -32,6 +34,7 @@ NICENESS = 5
 
 READING = frozenset({"GET", "HEAD"})
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+IMPORTANCES_PATH = re.compile(r"/api/studies/[0-9]+/param_importances/?")
 DROPPED = "access-control-allow-origin"
 """A header of artifacts that would let any page in the same browser read logs and reports."""
 
@@ -66,6 +69,28 @@ class ReadOnly:
             return start_response(status, kept, *rest)  # type: ignore[arg-type]
 
         return self.app(environ, start)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Dashboards that look at the same studies in another way, for single questions.
+
+    Which knobs matter is answered from trials that kept every constraint: a route that is fast
+    since it is wrong would count among the best.
+
+    Attributes:
+        app: The dashboard.
+        looks: The others, by the path that they answer.
+    """
+
+    app: WSGIApplication
+    looks: Mapping[re.Pattern[str], WSGIApplication]
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        path = environ.get("PATH_INFO", "")
+        found = (app for asked, app in self.looks.items() if asked.fullmatch(path))
+        return next(found, self.app)(environ, start_response)
 
 
 def _latin(value: str) -> str:
@@ -117,8 +142,14 @@ def application(view: StudiesView, host: str) -> WSGIApplication:
         host: Where it will listen; on loopback, only requests for this machine are answered.
     """
     app = wsgi(view, artifact_store=FolderArtifacts(view.folder_of))
+    looks = {
+        STUDY_PATH: Shortened(app),
+        IMPORTANCES_PATH: wsgi(StudiesView(view.root, view, feasible_only=True)),
+    }
     hosts = LOCAL_NAMES | {host} if is_loopback(host) else frozenset[str]()
-    return ReadOnly(Answers(Marked(app, view.outcomes), view.token), frozenset(hosts))
+    return ReadOnly(
+        Answers(Marked(Looks(app, looks), view.outcomes), view.token), frozenset(hosts)
+    )
 
 
 @contextlib.contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from smart_tuner.report.words import SHOWN_WORDS, percent
@@ -23,8 +25,27 @@ OUTCOME = "outcome"
 TAKEN_OUT = (CONSTRAINT_PREFIX, "artifacts:")
 """Attributes that are given in another way; artifacts of a database lie where it keeps them."""
 
+KNOBS = 4096
+"""Distributions that are kept: about those of all studies that are looked at."""
+
+QUEUED = "fixed_params"
+"""What a trial was queued with; shown of those that wait, and else the parameters once more."""
+
 DIGITS = 4
 ENGINE_DIGITS = 12
+
+
+def _same(found: BaseDistribution) -> BaseDistribution:
+    """One object for all that are equal: those are told to be equal without looking inside."""
+    if not isinstance(found, CategoricalDistribution):
+        return found
+    texts = tuple(choice for choice in found.choices if isinstance(choice, str))
+    return _categorical(texts) if len(texts) == len(found.choices) else found
+
+
+@lru_cache(KNOBS)
+def _categorical(choices: tuple[str, ...]) -> CategoricalDistribution:
+    return CategoricalDistribution(choices)
 
 
 def shown_trial(
@@ -41,8 +62,9 @@ def shown_trial(
         baseline_ms: The study's frozen baseline latency.
         files: System attributes that list the trial's files.
     """
+    left_out = TAKEN_OUT if trial.state is TrialState.WAITING else (*TAKEN_OUT, QUEUED)
     kept = trial.system_attrs.items()
-    system = {key: value for key, value in kept if not key.startswith(TAKEN_OUT)}
+    system = {key: value for key, value in kept if not key.startswith(left_out)}
     system |= files
     if trial.constraints:
         system[CONSTRAINTS] = list(trial.constraints.values())
@@ -54,7 +76,7 @@ def shown_trial(
         datetime_start=trial.datetime_start,
         datetime_complete=trial.datetime_complete,
         params=trial.params,
-        distributions=trial.distributions,
+        distributions={name: _same(found) for name, found in trial.distributions.items()},
         user_attrs=attributes_of(trial, baseline_ms),
         system_attrs=system,
         intermediate_values=trial.intermediate_values,

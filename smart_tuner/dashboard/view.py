@@ -35,12 +35,18 @@ class StudiesView(BaseStorage):
 
     Args:
         root: A study folder, or a folder above some.
+        shared: Another view of it, whose studies are shown again without opening them.
+        feasible_only: Leave out trials that broke a constraint.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(
+        self, root: Path, shared: StudiesView | None = None, *, feasible_only: bool = False
+    ) -> None:
+        self.root = root
         self._studies: dict[Path, ShownStudy] = {}
         self._lock = threading.Lock()
+        self._shared = shared
+        self._feasible_only = feasible_only
 
     def folder_of(self, study_id: int) -> StudyFolder:
         """The folder of a study.
@@ -68,12 +74,15 @@ class StudiesView(BaseStorage):
         words = ((trial.number, outcome_of(trial)) for trial in trials)
         return {number: word for number, word in words if word}
 
-    def _found(self) -> list[ShownStudy]:
+    def shown(self) -> list[ShownStudy]:
+        """The studies that are there now."""
+        if self._shared is not None:
+            return self._shared.shown()
         with self._lock:
-            folders = study_folders(self._root)
+            folders = study_folders(self.root)
             for folder in folders:
                 if folder.root not in self._studies:
-                    name = study_name(folder, self._root)
+                    name = study_name(folder, self.root)
                     taken = {shown.name for shown in self._studies.values()}
                     name = name if name not in taken else f"{name} ({folder.root})"
                     number = len(self._studies)
@@ -81,18 +90,18 @@ class StudiesView(BaseStorage):
             return [self._studies[folder.root] for folder in folders]
 
     def _shown(self, study_id: int) -> ShownStudy:
-        for shown in tuple(self._studies.values()) or self._found():
+        for shown in tuple(self._studies.values()) or self.shown():
             if shown.study_id == study_id:
                 return shown
         raise KeyError(study_id)
 
     @override
     def get_all_studies(self) -> list[FrozenStudy]:
-        return [shown.frozen() for shown in self._found()]
+        return [shown.frozen() for shown in self.shown()]
 
     @override
     def get_study_id_from_name(self, study_name: str) -> int:
-        for shown in self._found():
+        for shown in self.shown():
             if shown.name == study_name:
                 return shown.study_id
         raise KeyError(study_name)
@@ -129,6 +138,8 @@ class StudiesView(BaseStorage):
         states: Container[TrialState] | None = None,
     ) -> list[FrozenTrial]:
         trials = self._shown(study_id).trials()
+        if self._feasible_only:
+            trials = [trial for trial in trials if not outcome_of(trial)]
         kept = [trial for trial in trials if states is None or trial.state in states]
         return copy.deepcopy(kept) if deepcopy else kept
 

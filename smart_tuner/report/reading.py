@@ -138,8 +138,12 @@ class StudyView:
         return self.baseline_ms / record.value_ms
 
 
-def read_study(root: Path) -> StudyView:
+def read_study(root: Path, opened: optuna.Study | None = None) -> StudyView:
     """Read a study; nothing is changed, and what is damaged or missing is said, not raised.
+
+    Args:
+        root: The study folder.
+        opened: The study in it, where it is open already.
 
     Raises:
         UserInputError: There is no study, or its settings are damaged or of a newer version.
@@ -150,7 +154,7 @@ def read_study(root: Path) -> StudyView:
     running = is_running(folder)
     result = _tried(lambda: _result(folder), problems)
     won = result is not None and result.verdict is Verdict.WINNER
-    study = _tried(lambda: _opened(folder), problems)
+    study = opened or _tried(lambda: _opened(folder), problems)
     figures_only = study is None and not problems and result is not None and is_kept(folder)
     manifest: Document = {}
     if won and figures_only:

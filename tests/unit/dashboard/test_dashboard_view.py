@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from optuna import create_study
 from optuna.artifacts.exceptions import ArtifactNotFound
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
 from smart_tuner.cli.main import main
 from smart_tuner.dashboard.artifacts import FolderArtifacts
 from smart_tuner.dashboard.notes import log_tail
 from smart_tuner.dashboard.server import application, is_loopback, serving, url_of
+from smart_tuner.dashboard.shorter import REPEATED
 from smart_tuner.dashboard.view import StudiesView
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.route.build_route import BuildRoute
@@ -137,6 +140,44 @@ def test_violators_are_infeasible_and_never_the_best(finished: Path) -> None:
     words = json.loads(dashboard.ask("/smart-tuner/outcomes/0")[2])
     assert {int(number) for number in words} == set(over)
     assert {words[str(number)] for number in complete} == {"infeasible"}
+    seen = StudiesView(finished, dashboard.view, feasible_only=True).get_all_trials(0)
+    assert {trial.number for trial in seen} == set(by_number) - set(over)
+    ((*found,),) = json.loads(dashboard.ask("/api/studies/0/param_importances")[2]).values()
+    told = {item["name"]: item["importance"] for item in found[0]}
+    target = PedAnovaImportanceEvaluator()
+    pretend = create_study()
+    pretend.add_trials(seen)
+    assert told == pytest.approx(get_param_importances(pretend, evaluator=target))
+
+
+def test_choices_are_told_once_and_not_for_each_trial(finished: Path) -> None:
+    study = Dashboard(finished).study()
+    trial = study["trials"][-1]
+    assert {tuple(item) for item in trial["params"]} == {
+        ("name", "param_internal_value", "param_external_value")
+    }
+    listed = {
+        item["name"]: item["distribution"]["choices"] for item in study["union_search_space"]
+    }
+    for item in trial["params"]:
+        assert item["param_external_value"] in {one["value"] for one in listed[item["name"]]}
+    odd = [
+        {"pytype": "<class 'str'>", "value": 'a"]}\\'},
+        {"pytype": "<class 'str'>", "value": "é"},
+    ]
+    kind = {"type": "CategoricalDistribution", "choices": odd}
+    space = {"name": "k", "distribution": kind}
+    param = {
+        "name": "k",
+        "param_external_value": "x",
+        "param_external_pytyp": "t",
+        "distribution": kind,
+    }
+    body = json.dumps([space, param]).encode()
+    assert json.loads(REPEATED.sub(b"", body)) == [
+        space,
+        {"name": "k", "param_external_value": "x"},
+    ]
 
 
 def test_a_study_says_what_it_is(finished: Path) -> None:
