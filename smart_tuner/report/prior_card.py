@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ROWS = 8
 NAMED = 4
+IN_SHORT = 5
+"""Values that the beginning of the page names of each list."""
+
 MAY_BREAK = 0.1
 """Chance to break from which on a row says so."""
 
@@ -32,7 +35,8 @@ def card(prior: Prior) -> Iterator[str]:
     claims, sources = claims_of(folded), Sources.of(prior)
     names = list(sources.names.values())
     more = len(names) - NAMED
-    yield f"# Prior: {', '.join(names[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+    listed = f"{', '.join(names[:NAMED])}{f' and {more} more' if more > 0 else ''}"
+    yield f"# Prior for {_compilers(prior)}: {listed}"
     yield ""
     yield from _summary(sources, claims)
     if prior.notes:
@@ -56,11 +60,16 @@ def _summary(sources: Sources, claims: Claims) -> Iterator[str]:
     trials = sum(study.trials for study in studies)
     yield (
         f"What {_count(len(studies), 'study', 'studies')} with {trials} trials on "
-        f"{' and '.join(sources.platforms)} suggest{'s' if len(studies) == 1 else ''} for a new "
-        f"network: {_count(len(claims.first), 'value')} to try first, {len(claims.cheap)} more "
+        f"{' and '.join(sources.platforms)} suggest{'s' if len(studies) == 1 else ''} for the "
+        f"settings of {_compilers(sources.prior)} on a new network: {_count(len(claims.first), 'value')} to try first, {len(claims.cheap)} more "
         f"if trials are cheap, {len(claims.harmful)} better left alone. It is a place to begin, "
         "not a result: `tune` measures everything itself and stops following a prior that proves "
         "wrong."
+    )
+    yield ""
+    yield (
+        f"**In short.** Try first: {_named(sources, claims.first)}. If trials are cheap: "
+        f"{_named(sources, claims.cheap)}. Leave alone above all: {_named(sources, claims.harmful)}."
     )
     yield ""
     if len(sources.platforms) > 1:
@@ -73,6 +82,21 @@ def _summary(sources: Sources, claims: Claims) -> Iterator[str]:
             "says so. If you tune for one of them, take a prior of its studies alone."
         )
         yield ""
+
+
+def _compilers(prior: Prior) -> str:
+    """What the studies compiled with, versions included."""
+    found = dict.fromkeys(study.backend_version or study.source for study in prior.studies)
+    return plain(", ".join(name for name in found if name) or "an unknown compiler")
+
+
+def _named(sources: Sources, pairs: Pairs) -> str:
+    """The first of a list, one by one."""
+    names = (
+        code("=".join(item)) + (" (platforms disagree)" if sources.quarrel(item) else "")
+        for item, _ in pairs[:IN_SHORT]
+    )
+    return ", ".join(names) or "nothing"
 
 
 def _first(sources: Sources, claims: Claims) -> Iterator[str]:
@@ -206,8 +230,9 @@ def _words() -> Iterator[str]:
         "knobs at once, so the effect of one value is fitted, not measured by itself."
     )
     yield (
-        "- *failed*: no trial with the value ran in that study, be it for this value or another. "
-        "*other default*: it had an effect there, but counted from another default than here."
+        "- *failed*: every trial with the value failed in that study; another value in them may be "
+        "to blame. *other default*: it had an effect there, but that study set the knob to "
+        "something else by default, so the figures do not compare."
     )
     yield (
         "- *Built-in assumption*: before any study, one value in ten changes the latency, by about "
@@ -218,7 +243,7 @@ def _words() -> Iterator[str]:
 
 
 def _use(claims: Claims) -> Iterator[str]:
-    best = (*claims.first, *claims.cheap)[:1]
+    best = claims.first[:1]
     route = f"-{'='.join(best[0][0])}" if best else "-KNOB=VALUE"
     yield "## Use"
     yield ""

@@ -65,8 +65,8 @@ def unknown_lines(sources: Sources, folded: Folded) -> Iterator[str]:
     )
     yield (
         f"- **Other platforms.** It comes from {' and '.join(sources.platforms)}; on any "
-        "other `tune` trusts it less. This page counts every study in full, and nobody looks at "
-        "how many threads or processors there are."
+        "other `tune` trusts it less. This page counts every study in full. How many threads or "
+        "processors a machine has is not looked at."
     )
     yield (
         "- **Values together.** Effects are taken to add up (as ratios of latency); values that "
@@ -75,9 +75,10 @@ def unknown_lines(sources: Sources, folded: Folded) -> Iterator[str]:
     yield "- **Other knobs.** Knobs and values that stand nowhere on this page were never tried."
     if len(studies) > 1:
         yield (
-            f"- **How far networks agree.** About {_percent(folded.shared)} of what matters to one "
-            f"of these networks matters to the others, and {_percent(folded.flipped)} of effects go "
-            "the other way in another one. With few studies both are mostly assumption."
+            "- **How far networks agree.** A value that matters to one of these networks matters to "
+            f"another with a chance of about {_percent(folded.shared)}; if it does, it helps one and "
+            f"harms the other in {_percent(folded.flipped)} of cases. With few studies both are "
+            "mostly assumption."
         )
     else:
         yield "- **How far networks agree.** One study cannot tell what holds for another network."

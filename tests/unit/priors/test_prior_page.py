@@ -66,6 +66,11 @@ def test_without_hope_it_says_so_instead_of_filling_a_list() -> None:
     assert "No value here has a good chance" in first
     assert "=on" not in first
     assert "0 values to try first, 0 more if trials are cheap, 1 better left alone" in text
+    assert (
+        "Try first: nothing. If trials are cheap: nothing. Leave alone above all: `bad=on`."
+        in text
+    )
+    assert "--route -KNOB=VALUE" in text
 
 
 def test_a_row_has_the_chance_of_all_three_and_sizes_both_ways() -> None:
@@ -94,7 +99,8 @@ def test_platforms_that_disagree_are_not_averaged_in_silence() -> None:
     assert row.startswith("**platforms disagree: Intel Xeon 57 % slower, AMD EPYC 5 % faster**")
     assert row.endswith("Intel Xeon: a +57 % (20); AMD EPYC: b -4.9 % (20)")
     assert "These studies come from 2 platforms" in text
-    assert text.count("platforms disagree") == 1
+    assert text.count("**platforms disagree") == 1
+    assert "If trials are cheap: `x=on` (platforms disagree)." in text
     assert "platforms" not in page(SAME, {"x": everywhere(-0.1)}).split("## What it does not")[0]
 
 
