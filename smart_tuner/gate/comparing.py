@@ -190,7 +190,14 @@ class Comparing:
                 f" That is judged from {LEAST_RUNS} earlier runs on; this is for your eyes."
             )
         advice = self._advice(found, is_new_runtime=changed == RUNTIME)
-        return Comparison(Compared.LATENCY, before.entry.id, sentence, found, advice=advice)
+        return Comparison(
+            Compared.LATENCY,
+            before.entry.id,
+            sentence,
+            found,
+            advice=advice,
+            doubt=_doubt(rounds),
+        )
 
     def _advice(self, found: Slowdown, *, is_new_runtime: bool) -> str:
         """What helps where milliseconds of runs do not tell: rounds do not, runs differ more."""
@@ -203,6 +210,15 @@ class Comparing:
             return other
         runs = f"store {more} more run{'s' * (more > 1)} of the stored engine"
         return f"{side_by_side}, or {runs}" if is_new_runtime else runs
+
+
+def _doubt(rounds: Sequence[Round]) -> str:
+    """That most rounds were disturbed: side by side that cancels, in milliseconds it does not."""
+    disturbed = [round_.notes[0] for round_ in rounds if round_.notes]
+    if 2 * len(disturbed) <= len(rounds):
+        return ""
+    what = disturbed[0].rstrip(".")
+    return f"{len(disturbed)} of {len(rounds)} rounds were disturbed: {what}"
 
 
 def why_incomparable(before: Kept, now: Kept) -> str:

@@ -76,5 +76,5 @@ def what_next(outcome: GateOutcome) -> Iterator[str]:
         )
     elif outcome.answer is Answer.BROKEN:
         yield "Nothing was archived. Look at the model's change, or give a looser `--epsilon`."
-    elif outcome.answer is Answer.UNCLEAR and outcome.comparison and not outcome.cannot_tell:
+    elif outcome.is_open and outcome.comparison:
         yield f"To be sure, {outcome.comparison.advice}."

@@ -59,11 +59,13 @@ class Round:
         log_ratio: ln(candidate / before), the weighted mean over the points.
         before_ms: Latency of the engine before, likewise.
         candidate_ms: Latency of the candidate.
+        notes: What disturbed it; both engines alike, so that the ratio hardly suffers.
     """
 
     log_ratio: float
     before_ms: float
     candidate_ms: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,10 @@ class SideBySide:
             comparisons.append(watch.compare((timed[0], timed[1]), point.name, self.rule))
         log_ratio, _ = combine(comparisons, weights)
         first, second = (_mean_ms(comparisons, weights, second=which) for which in (False, True))
+        notes = tuple(note for comparison in comparisons for note in comparison.notes)
         if turned:
-            return Round(-log_ratio, before_ms=second, candidate_ms=first)
-        return Round(log_ratio, before_ms=first, candidate_ms=second)
+            return Round(-log_ratio, before_ms=second, candidate_ms=first, notes=notes)
+        return Round(log_ratio, before_ms=first, candidate_ms=second, notes=notes)
 
     def broken_epsilon(self, side: Side) -> str:
         """Why an engine is not accurate enough; empty if it is.

@@ -68,6 +68,7 @@ class Comparison:
         slowdown: The figure; ``None`` if nothing could be compared.
         ratios: ln(now / before) of each round; empty for a latency.
         advice: What to do where it leaves open whether it is slower.
+        doubt: What may have made it slower beside the engine itself; empty if nothing was seen.
     """
 
     kind: Compared
@@ -76,6 +77,7 @@ class Comparison:
     slowdown: Slowdown | None = None
     ratios: tuple[float, ...] = ()
     advice: str = "take a quieter machine, or more `--rounds`"
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +158,25 @@ class GateOutcome:
         when = "yet" if math.isinf(found.error) else "at this noise"
         return f"cannot tell {100 * LARGE:.0f} % {when}: {self.comparison.advice}"
 
+    @property
+    def is_doubted(self) -> bool:
+        """Whether it looks slower, but something else may have made it so."""
+        found = self.comparison.slowdown if self.comparison else None
+        is_slower = found is not None and found.is_regression(self.tolerance)
+        return self.answer is Answer.UNCLEAR and is_slower
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is unclear, and the sentence does not say yet what to do about it."""
+        return self.answer is Answer.UNCLEAR and not (self.cannot_tell or self.is_doubted)
+
     def _compared(self, slowdown: Slowdown) -> str:
         found = f"latency is {slowdown} of what it was"
         if self.answer is Answer.SLOWER:
             return f"{'Slower, and accepted' if self.accepted else 'Slower'}: {found}."
+        if self.is_doubted and self.comparison:
+            doubt = f"but {self.comparison.doubt}; repeat it on a quiet machine"
+            return f"Passed, but unclear: {found}, {doubt}."
         if self.answer is Answer.UNCLEAR:
             share = f"{100 * (slowdown.high - 1):.0f} %"
             unclear = f"Passed, but unclear: {found}, so a slow-down of {share} cannot be excluded"

@@ -28,8 +28,7 @@ from smart_tuner.study.events import Note, PhaseStarted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from smart_tuner.gate.judge import Slowdown
-    from smart_tuner.gate.outcome import GateOptions
+    from smart_tuner.gate.outcome import Comparison, GateOptions
     from smart_tuner.gate.store import Kept, Store
     from smart_tuner.model.workload import Workload
     from smart_tuner.study.events import Listener
@@ -199,7 +198,7 @@ class _Job:
     def _judged(self, outcome: GateOutcome, measured: Measured) -> GateOutcome:
         """Only what does not look slower becomes what later runs are compared with."""
         slowdown = measured.comparison.slowdown
-        answer = self._answer(slowdown)
+        answer = self._answer(measured.comparison)
         looks_slower = slowdown is not None and slowdown.value > 1 + self.options.tolerance
         is_safe = answer is Answer.PASSED or (answer is Answer.NOT_COMPARED and not looks_slower)
         is_safe = is_safe and not self.options.candidate
@@ -213,11 +212,12 @@ class _Job:
             accepted=self.options.archive and (self.options.accept or is_safe),
         )
 
-    def _answer(self, slowdown: Slowdown | None) -> Answer:
+    def _answer(self, comparison: Comparison) -> Answer:
+        slowdown = comparison.slowdown
         if slowdown is None or math.isinf(slowdown.high):
             return Answer.NOT_COMPARED
         if slowdown.is_regression(self.options.tolerance):
-            return Answer.SLOWER
+            return Answer.UNCLEAR if comparison.doubt else Answer.SLOWER
         is_settled = slowdown.is_settled(self.options.tolerance)
         return Answer.PASSED if is_settled else Answer.UNCLEAR
 

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import stat
+import statistics
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from smart_tuner.gate.facts import changes
 from smart_tuner.gate.judge import TOLERANCE, Compared, against_runs
+from smart_tuner.gate.measure import Round, SideBySide
 from smart_tuner.gate.outcome import Answer, Comparison, GateOutcome
 from smart_tuner.gate.tuning import teaches
 from tests.unit.gate.pipelines import Pipeline
@@ -89,7 +91,7 @@ def test_another_shape_is_compared_with_nothing(pipeline: Pipeline) -> None:
 
 
 def test_a_new_runtime_is_judged_by_latency_once_enough_runs_are_known(
-    pipeline: Pipeline,
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = pipeline.was_accepted_with(**{"backend version": "replay 0"}) / "runs"
     code, outcome = pipeline.ci_json("--no-archive")
@@ -105,9 +107,16 @@ def test_a_new_runtime_is_judged_by_latency_once_enough_runs_are_known(
         text = json.dumps({**known, "candidate_ms": figures})
         (runs / f"{number}.json").write_text(text)
     run.unlink()
-    code, outcome = pipeline.ci_json("--no-archive")
-    assert (code, outcome["answer"], outcome["compared"]) == (1, "slower", "latency")
-    assert "4 earlier runs" in outcome["comparison"]
+    now = statistics.median(known["candidate_ms"])
+    for notes, expected in (((), (1, "slower")), (("Others computed.",), (0, "unclear"))):
+        rounds = (Round(0.0, now, now, notes),) * 3
+        monkeypatch.setattr(SideBySide, "rounds", lambda *_, rounds=rounds: rounds)
+        code, outcome = pipeline.ci_json("--no-archive")
+        assert (code, outcome["answer"]) == expected
+        assert outcome["compared"] == "latency"
+        assert "4 earlier runs" in outcome["comparison"]
+    # A busy machine slows both engines alike, but milliseconds do not say whose fault they are.
+    assert "3 of 3 rounds were disturbed: Others computed; repeat it" in outcome["sentence"]
 
 
 def test_an_answer_that_could_have_missed_ten_percent_says_so() -> None:

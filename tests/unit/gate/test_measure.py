@@ -32,12 +32,14 @@ def bench(begun: Pipeline, tmp_path: Path) -> SideBySide:
 
 
 def test_an_engine_of_another_environment_is_measured_beside_ours(
-    begun: Pipeline, bench: SideBySide
+    begun: Pipeline, bench: SideBySide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("smart_tuner.trial.watch._NOTABLE_LOAD", -1.0)
     before, candidate = side(begun.model, sys.executable), side(begun.model, speed="fast")
     rounds = bench.rounds(before, candidate, 2, lambda _: True)
     assert [round_.log_ratio for round_ in rounds] == pytest.approx([-0.4, -0.4], abs=0.02)
     assert rounds[0].before_ms == pytest.approx(2.0, rel=0.05)
+    assert rounds[1].notes[-1].startswith("Other processes kept")
 
 
 def test_it_is_said_which_of_the_two_does_not_work(begun: Pipeline, bench: SideBySide) -> None:
