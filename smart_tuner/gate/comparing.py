@@ -214,7 +214,8 @@ class Comparing:
 
 def _doubt(rounds: Sequence[Round]) -> str:
     """That most rounds were disturbed: side by side that cancels, in milliseconds it does not."""
-    disturbed = [round_.notes[0] for round_ in rounds if round_.notes]
+    # The last note names who was busy, if that was seen; those before it say how the latency moved.
+    disturbed = [round_.notes[-1] for round_ in rounds if round_.notes]
     if 2 * len(disturbed) <= len(rounds):
         return ""
     what = disturbed[0].rstrip(".")

@@ -108,7 +108,7 @@ def test_a_new_runtime_is_judged_by_latency_once_enough_runs_are_known(
         (runs / f"{number}.json").write_text(text)
     run.unlink()
     now = statistics.median(known["candidate_ms"])
-    for notes, expected in (((), (1, "slower")), (("Others computed.",), (0, "unclear"))):
+    for notes, expected in (((), (1, "slower")), (("Drift.", "Others computed."), (0, "unclear"))):
         rounds = (Round(0.0, now, now, notes),) * 3
         monkeypatch.setattr(SideBySide, "rounds", lambda *_, rounds=rounds: rounds)
         code, outcome = pipeline.ci_json("--no-archive")
