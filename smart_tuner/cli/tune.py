@@ -76,11 +76,11 @@ def run_study(
             result = tune(settings, listener=listener)
     except KeyboardInterrupt:
         return _stopped(settings)
-    headline = write_report(settings.folder)
+    top = write_report(settings.folder)
     if as_json:
         print_json({"study": str(settings.folder), **result.to_json()})
     else:
-        print_result(result, headline, Console())
+        print_result(result, top, Console())
     if with_page:
         page = write_html(settings.folder)
         if not quiet and not as_json:

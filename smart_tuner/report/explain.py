@@ -75,7 +75,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     """Print an explanation for people."""
     console.print(Text(explanation.verdict))
     for caution in explanation.cautions:
-        _print_item("!", caution, console)
+        print_item("!", caution, console)
     for subject, lines in explanation.subjects.items():
         console.print()
         console.print(Text(subject, style="bold"))
@@ -84,10 +84,10 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
             rest = len(lines) - MOST_LINES
             shown.append(f"And {rest} more, in `smart-tuner explain --json`.")
         for line in shown:
-            _print_item("-", line, console)
+            print_item("-", line, console)
 
 
-def _print_item(mark: str, line: str, console: Console) -> None:
+def print_item(mark: str, line: str, console: Console) -> None:
     """One item of a list, what is wrapped indented like its beginning."""
     room = max(LEAST_WIDTH, console.width - 2)
     for place, piece in enumerate(Text(line).wrap(console, room)):

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.model.files import whole_file
-from smart_tuner.report.analysis.effects import effects_of
-from smart_tuner.report.analysis.headline import GAIN_NAMES, headline_of
-from smart_tuner.report.analysis.history import history_of
-from smart_tuner.report.analysis.outlook import outlook_of
+from smart_tuner.report.analysis.headline import GAIN_NAMES
 from smart_tuner.report.analysis.reproduction import reproduction_of
+from smart_tuner.report.analysis.top import top_of
 from smart_tuner.report.jsonl import trial_row
 from smart_tuner.report.markdown import code, plain, sentence, table
 from smart_tuner.report.prior_found import prior_lines
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.priors.found import SaidAndFound
-    from smart_tuner.report.analysis.headline import Headline
+    from smart_tuner.report.analysis.top import Top
     from smart_tuner.storages.history import TrialRecord
     from smart_tuner.study.result import TuneResult
     from smart_tuner.validate.pairs import LossOverPairs
@@ -59,7 +57,7 @@ class Material:
         limits: Its figures against further limits, likewise.
         records: Finished trials.
         baseline_ms: The study's frozen baseline latency.
-        headline: The verdict in one sentence, what follows from it and what weakens it.
+        top: The verdict in one sentence, what follows from it and what weakens it.
         commands: What it takes to do it again, from the folder around the study.
         prior: What its prior said and what was found; empty without one.
     """
@@ -67,7 +65,7 @@ class Material:
     document: Mapping[str, Any]
     platform: Mapping[str, Any]
     result: TuneResult
-    headline: Headline
+    top: Top
     commands: tuple[str, ...]
     losses: tuple[Mapping[str, Any], ...]
     records: tuple[TrialRecord, ...]
@@ -76,7 +74,7 @@ class Material:
     prior: tuple[SaidAndFound, ...] = ()
 
 
-def write_report(root: Path) -> Headline:
+def write_report(root: Path) -> Top:
     """Write ``report.md`` and ``trials.jsonl`` into a study folder.
 
     Returns:
@@ -96,7 +94,7 @@ def write_report(root: Path) -> Headline:
         document=folder.read_settings(),
         platform=json.loads(folder.platform_file.read_text(encoding="utf-8")),
         result=result,
-        headline=headline_of(view, outlook_of(history_of(view), effects_of(view))),
+        top=top_of(view),
         commands=reproduction_of(view).commands,
         losses=tuple(manifest.get("losses", ())),
         limits=tuple(manifest.get("limits", ())),
@@ -109,7 +107,7 @@ def write_report(root: Path) -> Headline:
     with whole_file(folder.trials_file) as file:
         for record in material.records:
             file.write(f"{trial_row(record, material.baseline_ms)}\n".encode())
-    return material.headline
+    return material.top
 
 
 def page(material: Material) -> Iterator[str]:
@@ -118,7 +116,7 @@ def page(material: Material) -> Iterator[str]:
     name = str(settings["model"]).rsplit("/", 1)[-1]
     yield f"# {plain(name)} on {plain(material.platform['device'])}"
     yield ""
-    yield f"**{sentence(material.headline.sentence)}**"
+    yield f"**{sentence(material.top.lead)}**"
     yield ""
     yield from _deploying(material)
     yield from _gains(material.result)
@@ -133,15 +131,14 @@ def page(material: Material) -> Iterator[str]:
 
 
 def _deploying(material: Material) -> Iterator[str]:
-    """What to deploy, of which route, and what weakens the verdict."""
-    headline = material.headline
-    yield f"Deploy: {sentence(headline.deploy)}"
-    yield ""
+    """What to deploy, of which route, what to expect, and what weakens that."""
+    facts = [(name, sentence(words)) for name, words in material.top.facts]
     if material.result.route:
-        yield f"Its route: {code(material.result.route)}"
-        yield ""
-    if headline.cautions:
-        yield from (f"- {sentence(caution)}" for caution in headline.cautions)
+        facts.append(("Route", code(material.result.route)))
+    yield from table(("question", "answer"), facts)
+    yield ""
+    if material.top.cautions:
+        yield from (f"- {sentence(caution)}" for caution in material.top.cautions)
         yield ""
 
 

@@ -10,6 +10,7 @@ from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.analysis.headline import METRIC_WORDS
 from smart_tuner.report.words import duration, many
+from smart_tuner.study.wording import builds_words
 
 if TYPE_CHECKING:
     from smart_tuner.report.analysis.failures import FailureMap
@@ -102,8 +103,8 @@ def _expect(result: TuneResult) -> str:
         )
     if route is not None:
         lines.append(
-            f"{_figure(route)} on average if you build it anew (route gain): quote this for the "
-            "route."
+            f"{_figure(route)} on average if you build it anew (route gain, "
+            f"{builds_words(route.samples)}): quote this for the route."
         )
     return " ".join(lines)
 

@@ -32,7 +32,7 @@ from smart_tuner.study.events import (
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
-from tests.unit.report.headlines import headline
+from tests.unit.report.tops import top
 
 MARKUP = BuildRoute((("[bold]", "[a|b]"), ("[/red]", "x")))
 LONG = BuildRoute(tuple((f"knob_number_{n}", "a rather long value") for n in range(30)))
@@ -331,16 +331,15 @@ RESULT = TuneResult(
 def verdict(result: TuneResult) -> str:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=False)
-    print_result(result, headline(result), console)
+    print_result(result, top(result), console)
     return file.getvalue()
 
 
 def test_the_verdict_on_the_terminal() -> None:
     text = verdict(RESULT)
     assert "1.25x [bold]faster[/bold]." in text
-    assert "engine gain: the file that was measured" in text
-    assert "1.240x (95 %" in text
-    assert "  ! The inputs were [synthetic].\n" in text
+    assert "- Under sustained load: 1.200x (95 % interval 1.100-1.300)\n" in text
+    assert "! The inputs were [synthetic].\n" in text
     assert f"  route: {RESULT.route}\n" in text
     assert "  trials: the default, 2 ok, 1 timed out; 65 s spent\n" in text
     assert f"  study: {RESULT.study}\n" in text  # in one line, to be copied
@@ -350,7 +349,6 @@ def test_the_verdict_on_the_terminal() -> None:
 def test_a_verdict_without_a_winner_deploys_nothing() -> None:
     text = verdict(replace(RESULT, verdict=Verdict.UNDECIDED, trials={}, sustained_gain=None))
     assert "to deploy" not in text
-    assert "engine gain" not in text
     assert "  trials: none; 65 s spent\n" in text
 
 

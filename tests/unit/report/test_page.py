@@ -19,7 +19,7 @@ from smart_tuner.storages.history import TrialRecord
 from smart_tuner.study.gain import Gain
 from smart_tuner.study.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
-from tests.unit.report.headlines import headline
+from tests.unit.report.tops import top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +95,7 @@ COMMANDS = ("smart-tuner tune '/models/my net.onnx' --seed=7", "smart-tuner veri
 
 
 def material(result: TuneResult, *records: TrialRecord, losses: Any = ()) -> Material:
-    return Material(DOCUMENT, PLATFORM, result, headline(result), COMMANDS, losses, records, 2.0)
+    return Material(DOCUMENT, PLATFORM, result, top(result), COMMANDS, losses, records, 2.0)
 
 
 def lines(made: Material) -> list[str]:
