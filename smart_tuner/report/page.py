@@ -87,8 +87,8 @@ def write_report(root: Path) -> Top:
     folder = StudyFolder(root)
     result = read_result(folder.result_file)
     study = open_kept_study(folder)
+    view = read_study(root, study)
     ships = result.verdict is Verdict.WINNER
-    view = read_study(root)
     manifest = read_manifest(folder.winner) if ships else {}
     material = Material(
         document=folder.read_settings(),
