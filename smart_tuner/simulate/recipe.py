@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, PairEffect, ValueEffect
 from smart_tuner.simulate.knob_choice import choose_knobs, draw_gates
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from smart_tuner.simulate.effects import Gate, Noise
 
     Setting = tuple[str, str]
@@ -59,6 +59,8 @@ class Recipe:
         hubs: Knobs in which all interactions meet; 0 lets any two values interact.
         redundant: Share of the helping values that come in twos which help for one reason: both
             together gain what the better one gains alone.
+        steep: Share of the harming values that slow the engine down by 1.3 to 20 times,
+            log-uniform.
         hidden_gates: Share of parents whose non-default value opens their children; ``None``
             gives a compiler without gates.
     """
@@ -79,6 +81,7 @@ class Recipe:
     crash_pairs: float = 0.01
     hubs: int = 0
     redundant: float = 0.0
+    steep: float = 0.0
     hidden_gates: float | None = None
 
 
@@ -140,6 +143,8 @@ def _draw_effect(
     failure = None
     if role in (0, 1):
         log_latency = (-1 if role == 0 else 1) * _size(recipe, recipe.smallest, rng)
+        if recipe.steep and role == 1 and rng.random() < recipe.steep:
+            log_latency = float(np.log(1.3 * (20 / 1.3) ** rng.random()))
     elif role == 2:
         limit = 0.95 * recipe.smallest
         log_latency = min(limit, max(-limit, recipe.smallest / 6 * rng.standard_normal()))

@@ -49,6 +49,10 @@ COVERING = 0.55
 """Share of the asks that let values meet, those with the widest draws, once all values were seen in
 feasible routes; in proportion before."""
 
+STEEPEST = 0.25
+"""ln(latency ratio) up to which slower routes count; beyond, it makes no difference. A route that
+takes three times as long says that something in it is bad, not that each value is by so much."""
+
 MAX_ROUTES = 3
 """How many routes of the beliefs are tried as they are: more would eat up a small budget."""
 
@@ -142,7 +146,7 @@ class RouteSampler(RouteProposer):
     def _learn(self, view: TrialView) -> _Learnt:
         space = self.space
         flags = space.flags(view.routes)
-        log_ratio = view.log_ratio(space.default)
+        log_ratio = np.minimum(view.log_ratio(space.default), STEEPEST)
         idle = np.asarray(flags[view.unchanged].any(axis=0))
         used = np.isfinite(log_ratio) & ~view.unchanged & ~view.failed
         table, target = flags[used] & ~idle, log_ratio[used]

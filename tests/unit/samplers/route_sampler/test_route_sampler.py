@@ -185,6 +185,15 @@ def test_effects_are_found_and_what_breaks_is_left_alone() -> None:
     assert len(late) <= 3
 
 
+def test_how_many_times_slower_makes_no_difference() -> None:
+    values = {"k0": -0.1, "k1": -0.05, "k2": -0.05, "k3": -0.02}
+    twice, often = (
+        search(make(BINARY, seed=1), BINARY, 20, {**values, "k4": slow, "k5": slow})
+        for slow in (math.log(2), math.log(30))
+    )
+    assert [t.params for t in twice.trials] == [t.params for t in often.trials]
+
+
 def test_any_other_constraint_is_learnt_as_a_continuous_one() -> None:
     """Each of six fast values takes 0.3 of the memory that is left: three fit."""
     study = optuna.create_study(sampler=make(BINARY))
