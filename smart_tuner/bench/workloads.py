@@ -25,6 +25,9 @@ LEAST_GAIN = 1.03
 SEEDS_A_RUN = 1_000_000
 """Distance between the workload seeds of two seeds of a comparison: they never meet."""
 
+LARGEST_SEED = (2**32 - 1) // SEEDS_A_RUN - 1
+"""Workloads' seeds are those of samplers as well, some of which take 32 bits."""
+
 TRIES_A_WORKLOAD = 50
 
 
@@ -118,8 +121,11 @@ def recorded_workloads(
 
 
 def _check_count(count: int, seed: int) -> None:
-    if count < 1 or seed < 0:
-        msg = "A comparison needs at least one workload of each kind and a seed of 0 or more."
+    if count < 1 or not 0 <= seed <= LARGEST_SEED:
+        msg = (
+            "A comparison needs at least one workload of each kind, and a seed of 0 to "
+            f"{LARGEST_SEED:,}."
+        )
         raise UserInputError(msg)
 
 

@@ -35,7 +35,8 @@ def test_null_workloads_need_no_gain() -> None:
     [
         (["nope"], 1, 0, 1.0, "No generator 'nope'; there are"),
         (["sparse"], 0, 0, 1.0, "at least one workload"),
-        (["sparse"], 1, -1, 1.0, "seed of 0 or more"),
+        (["sparse"], 1, -1, 1.0, "a seed of 0 to 4,293"),
+        (["sparse"], 1, 4294, 1.0, "a seed of 0 to 4,293"),
         (["sparse"], 1, 0, 50.0, "Only 0 of 50 workloads of sparse"),
     ],
 )
