@@ -29,6 +29,10 @@ BEST = 3
 """Routes of each study that are kept."""
 
 
+class NoEvidenceError(UserInputError):
+    """A study that tried nothing but the default teaches nothing."""
+
+
 def build_prior(studies: Sequence[ObservedStudy], *, notes: str = "") -> Prior:
     """Turn studies into a prior; the same studies give the same one, its date left aside.
 
@@ -115,7 +119,7 @@ def _one(study: ObservedStudy) -> Prior:
     evidence, noise = attribute(study)
     if not evidence:
         msg = f"The study {study.entry.name} tried nothing but the default: there is no evidence."
-        raise UserInputError(msg)
+        raise NoEvidenceError(msg)
     entry = study.entry.model_copy(
         update={
             "noise": noise,

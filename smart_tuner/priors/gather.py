@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.knobs.text import clean_sentence
 from smart_tuner.priors.align import align, compare_with
-from smart_tuner.priors.build import build_prior, merge_priors, only
+from smart_tuner.priors.build import NoEvidenceError, build_prior, merge_priors, only
 from smart_tuner.priors.distance import nearness
 from smart_tuner.priors.document import Prior
 from smart_tuner.priors.files import read_prior
@@ -73,6 +73,9 @@ def gather(
     for text in asked:
         named = folders if text == AUTO else (Path(text).expanduser(),)
         single = None if text == AUTO else _single(named[0])
+        if isinstance(single, NoEvidenceError):
+            notes.append(f"prior: {single}")
+            continue
         found = [single] if single else list(_nearest(named, target, without))
         where = " and ".join(clean_sentence(str(folder)) for folder in named)
         if not found:
@@ -88,18 +91,25 @@ def check_asked(asked: Iterable[str]) -> None:
     """Refuse what cannot be read, before anything is built.
 
     Raises:
-        UserInputError: A file is missing or is no prior.
+        UserInputError: A file is missing or is no prior, or nothing of it all holds evidence.
     """
-    for text in asked:
-        if text != AUTO:
-            _single(Path(text).expanduser())
+    found = [None if text == AUTO else _single(Path(text).expanduser()) for text in asked]
+    empty = [item for item in found if isinstance(item, NoEvidenceError)]
+    if empty and len(empty) == len(found):
+        raise empty[0]
 
 
-def _single(path: Path) -> Prior | None:
-    """The prior of a file or of one study folder; ``None`` for a folder of several."""
+def _single(path: Path) -> Prior | NoEvidenceError | None:
+    """The prior of a file or of one study folder; ``None`` for a folder of several.
+
+    A study without evidence gives the error that says so: among others it is only left out.
+    """
     if not path.is_dir():
         return read_prior(path)
-    return build_prior([observe_study(path)]) if is_study(path) else None
+    try:
+        return build_prior([observe_study(path)]) if is_study(path) else None
+    except NoEvidenceError as error:
+        return error
 
 
 def _nearest(folders: Sequence[Path], target: Target, without: Path | None) -> Iterator[Prior]:

@@ -29,6 +29,9 @@ HERE = Target(
 )
 
 
+STUDIES = Path(__file__).resolve().parents[3] / "studies" / "onnxruntime-cpu"
+
+
 def test_a_study_like_this_one_counts_nearly_whole() -> None:
     near = nearness(entry("x"), HERE)
     assert near.weight > 0.95
@@ -112,6 +115,20 @@ def test_a_missing_file_is_refused_at_once(tmp_path: Path) -> None:
     check_asked([AUTO, str(tmp_path)])
     with pytest.raises(UserInputError, match="Cannot read the prior"):
         check_asked([str(tmp_path / "nowhere.prior.toml")])
+
+
+def test_a_study_that_tried_nothing_is_left_out_beside_others(tmp_path: Path) -> None:
+    kept, empty = min(STUDIES.glob("*/*/study.toml")).parent, tmp_path / "empty.study"
+    empty.mkdir()
+    (empty / "study.toml").write_bytes((kept / "study.toml").read_bytes())
+    baseline = (kept / "trials.jsonl").read_text("utf-8").splitlines()[0]
+    (empty / "trials.jsonl").write_text(f"{baseline}\n", encoding="utf-8")
+    check_asked([str(empty), str(kept)])
+    found = gather([str(empty), str(kept)], HERE, SPACE)
+    assert len(found.prior.studies) == 1
+    assert any("tried nothing but the default" in note for note in found.notes)
+    with pytest.raises(UserInputError, match="nothing but the default"):
+        check_asked([str(empty)])
 
 
 def test_violations_under_another_limit_count_half(tmp_path: Path) -> None:
