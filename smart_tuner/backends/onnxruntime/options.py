@@ -28,11 +28,8 @@ LEVELS = {
     "all": "ORT_ENABLE_ALL",
 }
 MODES = {"sequential": "ORT_SEQUENTIAL", "parallel": "ORT_PARALLEL"}
-ORDERS = {
-    "default": "DEFAULT",
-    "priority": "PRIORITY_BASED",
-    "memory": "MEMORY_EFFICIENT",
-}
+ORDERS = {"default": "DEFAULT", "priority": "PRIORITY_BASED"}
+"""The third, ``MEMORY_EFFICIENT``, needs a build for training; released packages refuse it."""
 
 OPTIONS: tuple[Option, ...] = (
     Option(
