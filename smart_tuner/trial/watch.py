@@ -37,6 +37,7 @@ PATIENCE_SECONDS = 60.0
 
 _LOOK_SECONDS = 0.5
 _NOTABLE_LOAD = 0.25
+_NOTABLE_WAIT_SECONDS = 5.0
 
 
 @contextmanager
@@ -101,30 +102,32 @@ class Watch:
         Raises:
             RunError: An arm did not run, or reported no latency.
         """
-        if self._uuid:
-            self.wait_until_free()
-        load = LoadMeter(self._own)
         if not self._uuid:
+            load = LoadMeter(self._own)
             return _with_notes(compare(*arms, point, rule), _load_notes(load))
+        waited = self.wait_until_free()
+        load = LoadMeter(self._own)
         with GpuMeter(self._uuid, self._own, look=self._look) as meter:
             comparison = compare(*arms, point, rule)
             reading = meter.read()
-        notes = (*_load_notes(load), *reading.notes())
+        notes = (*_wait_notes(waited), *_load_notes(load), *reading.notes())
         return replace(_with_notes(comparison, notes), device=figures_of(reading))
 
-    def wait_until_free(self) -> None:
-        """Wait while others compute on the GPU, but not for ever.
+    def wait_until_free(self) -> float:
+        """Wait while others compute on the GPU, but not for ever; return for how many seconds.
 
         Who outlasts our patience is not waited for again: a desktop, or a server at rest, holds
         on to a GPU all the time.
         """
-        deadline = time.perf_counter() + self._patience_seconds
+        began = time.perf_counter()
+        deadline = began + self._patience_seconds
         while others := self._others() - self._residents:
             left = deadline - time.perf_counter()
             if left <= 0:
                 self._residents |= others
-                return
+                break
             time.sleep(min(_LOOK_SECONDS, left))
+        return time.perf_counter() - began
 
     def _others(self) -> frozenset[int]:
         return frozenset(self._look(self._uuid).foreign(self._own) or ())
@@ -150,6 +153,14 @@ def _processors(device: str) -> tuple[str, ...]:
     """What to lock of a device without an id, always in the same order."""
     numbers = processors_in_use()
     return tuple(f"{device} processor {number}" for number in numbers) or (device,)
+
+
+def _wait_notes(seconds: float) -> tuple[str, ...]:
+    if seconds < _NOTABLE_WAIT_SECONDS:
+        return ()
+    return (
+        f"Waited {seconds:.0f} s for other processes to leave the GPU; they count as time spent.",
+    )
 
 
 def _load_notes(meter: LoadMeter) -> tuple[str, ...]:
