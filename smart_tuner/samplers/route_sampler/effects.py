@@ -35,6 +35,10 @@ SPIKE = 0.002
 ACTIVE_SHARE = 0.1
 """Share of values that do something, before anything is known."""
 
+STEEPEST = 0.25
+"""ln(latency ratio) up to which slower routes count; beyond, it makes no difference. A route that
+takes three times as long says that something in it is bad, not that each value is by so much."""
+
 SWEEPS = 3
 """Rounds over all sites. More of them make the normal posterior too sure of itself."""
 

@@ -13,7 +13,7 @@ from smart_tuner.samplers.route_sampler.allowances import learn_allowances
 from smart_tuner.samplers.route_sampler.climb import Costs, climb
 from smart_tuner.samplers.route_sampler.cover import cover
 from smart_tuner.samplers.route_sampler.crashes import learn_crashes
-from smart_tuner.samplers.route_sampler.effects import fit_effects
+from smart_tuner.samplers.route_sampler.effects import STEEPEST, fit_effects
 from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 from smart_tuner.samplers.route_sampler.trust import Held, trust_in
 
@@ -48,10 +48,6 @@ SURE = 0.3
 COVERING = 0.55
 """Share of the asks that let values meet, those with the widest draws, once all values were seen in
 feasible routes; in proportion before."""
-
-STEEPEST = 0.25
-"""ln(latency ratio) up to which slower routes count; beyond, it makes no difference. A route that
-takes three times as long says that something in it is bad, not that each value is by so much."""
 
 MAX_ROUTES = 3
 """How many routes of the beliefs are tried as they are: more would eat up a small budget."""

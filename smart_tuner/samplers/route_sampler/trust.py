@@ -9,7 +9,13 @@ import numpy as np
 import scipy.linalg
 
 from smart_tuner.samplers.route_sampler.crashes import EXPECTED_SHARE
-from smart_tuner.samplers.route_sampler.effects import NOISE, Prior, one_thread, start_moments
+from smart_tuner.samplers.route_sampler.effects import (
+    NOISE,
+    STEEPEST,
+    Prior,
+    one_thread,
+    start_moments,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +57,8 @@ class Held:
         cold = Prior.cold(len(found))
         prior = Prior(
             _column(found, "active", cold.active),
-            np.array([0.0 if belief is None else belief.mean for belief in found]),
+            # As measurements: beyond, it makes no difference.
+            np.array([0.0 if b is None else min(b.mean, STEEPEST) for b in found]),
             _column(found, "spread", cold.spread),
         )
         nothing = np.full(len(found), np.nan)
