@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from smart_tuner.model.spec import ModelSpec
     from smart_tuner.report.tuned import TuneResult, tune
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.setup.settings import StudySettings
     from smart_tuner.trial.trial import Trial, TrialOutcome
     from smart_tuner.validate.constraint import AccuracyConstraint
 
@@ -45,7 +45,7 @@ _HOMES = {
     "ModelSpec": "smart_tuner.model.spec",
     "SearchSpace": "smart_tuner.knobs.space",
     "SmartTunerError": "smart_tuner.errors",
-    "StudySettings": "smart_tuner.study.settings",
+    "StudySettings": "smart_tuner.study.setup.settings",
     "Trial": "smart_tuner.trial.trial",
     "TrialOutcome": "smart_tuner.trial.trial",
     "TuneResult": "smart_tuner.report.tuned",

@@ -36,20 +36,20 @@ from smart_tuner.storages.ask import ask_trial, enqueue, reopen_trial, route_of
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.confirm import Confirmed, confirm
-from smart_tuner.study.events import silent
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.fresh import FreshBuilder
-from smart_tuner.study.names import BASELINE_MS, SPENT, STUDY_NAME
-from smart_tuner.study.noise import BASELINE_NOISE
-from smart_tuner.study.plan import requested_constraint
-from smart_tuner.study.result import Verdict, write_result
-from smart_tuner.study.runs import keep_runs
-from smart_tuner.study.settings import make_settings
-from smart_tuner.study.verdict import Evidence, decide
-from smart_tuner.study.winner import ship
-from smart_tuner.study.wording import within_words
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import BASELINE_MS, SPENT, STUDY_NAME
+from smart_tuner.study.files.runs import keep_runs
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.events import silent
+from smart_tuner.study.proof.confirm import Confirmed, confirm
+from smart_tuner.study.proof.fresh import FreshBuilder
+from smart_tuner.study.proof.result import Verdict, write_result
+from smart_tuner.study.proof.verdict import Evidence, decide
+from smart_tuner.study.proof.winner import ship
+from smart_tuner.study.proof.wording import within_words
+from smart_tuner.study.search.noise import BASELINE_NOISE
+from smart_tuner.study.setup.plan import requested_constraint
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import constraint_to_json
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.result import TuneResult
 
 EPSILON = 1e-3
 WEIGHTS = {"default": 1.0}

@@ -21,10 +21,10 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.ask import ask_trial, enqueue, route_of
 from smart_tuner.storages.history import TrialRecord, best_feasible
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.confirm import confirm
-from smart_tuner.study.finalists import REPORT_ROUNDS
-from smart_tuner.study.fresh import FreshBuilder
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.proof.confirm import confirm
+from smart_tuner.study.proof.finalists import REPORT_ROUNDS
+from smart_tuner.study.proof.fresh import FreshBuilder
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.finalists import shortlist
+from smart_tuner.study.proof.finalists import shortlist
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:

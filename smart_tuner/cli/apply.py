@@ -13,8 +13,8 @@ from smart_tuner.cli.options import merged, with_settings
 from smart_tuner.cli.output import print_json
 from smart_tuner.report.words import OUTCOME_WORDS, percent
 from smart_tuner.study.apply import apply_route
-from smart_tuner.study.events import Event, Note
-from smart_tuner.study.settings import BASE_FLAGS
+from smart_tuner.study.progress.events import Event, Note
+from smart_tuner.study.setup.settings import BASE_FLAGS
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.pairs import over_pairs

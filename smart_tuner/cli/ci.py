@@ -20,7 +20,7 @@ from smart_tuner.gate.outcome import GateOptions, GateOutcome
 from smart_tuner.gate.run import run_gate
 from smart_tuner.model.files import whole_file
 from smart_tuner.report.terminal import display
-from smart_tuner.study.settings import StudySettings
+from smart_tuner.study.setup.settings import StudySettings
 
 HELP = (
     "Gate a pipeline: tune if model, shapes, platform or versions changed, check accuracy, compare "

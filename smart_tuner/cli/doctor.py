@@ -28,7 +28,7 @@ from smart_tuner.devices.cpu import cpu_quota, processor_name
 from smart_tuner.devices.gpu import read_gpus
 from smart_tuner.engine.backend import installed_backends, load_backend
 from smart_tuner.errors import SmartTunerError
-from smart_tuner.study.plan import query_platform
+from smart_tuner.study.setup.plan import query_platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ from smart_tuner.knobs.search import search_knobs
 from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 from smart_tuner.priors.relevance import unlikely
-from smart_tuner.study.precision import region_knobs
+from smart_tuner.study.setup.precision import region_knobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

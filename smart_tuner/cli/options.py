@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smart_tuner.model.toml import read_toml
-from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

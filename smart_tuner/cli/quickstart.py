@@ -16,7 +16,7 @@ from smart_tuner.model.public import (
     fetch_public_model,
     public_model,
 )
-from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 
 HELP = "Tune a small real network from start to verdict, in about two minutes."
 EXAMPLE = "smart-tuner quickstart --budget 60s"

@@ -12,7 +12,7 @@ from rich.console import Console
 from smart_tuner.cli.errors import guarded
 from smart_tuner.cli.output import print_json
 from smart_tuner.report.status import print_status, study_status
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 
 HELP = "Say how far a study is; it may be running in another shell."
 EXAMPLE = "smart-tuner status model.study"

@@ -21,8 +21,8 @@ from smart_tuner.report.outcome import print_result
 from smart_tuner.report.page import write_report
 from smart_tuner.report.terminal import display
 from smart_tuner.report.words import duration
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.settings import StudySettings
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.setup.settings import StudySettings
 from smart_tuner.study.tune import tune
 
 HELP = (

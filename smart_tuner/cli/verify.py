@@ -14,7 +14,7 @@ from smart_tuner.cli.output import print_json
 from smart_tuner.errors import UserInputError
 from smart_tuner.gate.shipped import Shipped, check_shipped
 from smart_tuner.report.terminal import display
-from smart_tuner.study.finalists import REPORT_ROUNDS
+from smart_tuner.study.proof.finalists import REPORT_ROUNDS
 from smart_tuner.study.verify import Verification, verify
 
 HELP = (

@@ -16,7 +16,7 @@ from smart_tuner.cli.invocation import current
 from smart_tuner.errors import UserInputError
 from smart_tuner.report.terminal import display
 from smart_tuner.storages.address import check_url
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 from smart_tuner.study.worker import work
 
 HELP = (

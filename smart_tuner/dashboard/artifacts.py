@@ -13,7 +13,7 @@ from smart_tuner.dashboard.refusal import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 PREFIX = "artifacts:"
 

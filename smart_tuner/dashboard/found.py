@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import SmartTunerError, UserInputError
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 LOG_LINES, LOG_BYTES = 25, 4000
 LOSS_ROWS = 8

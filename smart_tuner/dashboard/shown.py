@@ -18,9 +18,9 @@ from smart_tuner.dashboard.trials import shown_trial
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.report.status import is_running, study_status
 from smart_tuner.report.words import budget_phrase, counted, duration
-from smart_tuner.study.kept import kept_study
-from smart_tuner.study.names import BASELINE_MS
-from smart_tuner.study.result import read_result
+from smart_tuner.study.files.kept import kept_study
+from smart_tuner.study.files.names import BASELINE_MS
+from smart_tuner.study.proof.result import read_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from smart_tuner.report.status import StudyStatus
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 TRIALS_A_STUDY = 10**6
 """Trials are numbered through over all studies that are shown: so many numbers for each."""

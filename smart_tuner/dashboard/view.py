@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from optuna.study._frozen import FrozenStudy
     from optuna.trial import FrozenTrial
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 
 class StudiesView(BaseStorage):

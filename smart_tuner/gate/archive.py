@@ -15,9 +15,9 @@ from smart_tuner.gate.documents import SCHEMA_VERSION, Artefact, Entry
 from smart_tuner.gate.facts import facts_key
 from smart_tuner.gate.store import ENTRY_FILE, PARTIAL, SOURCES, new_id, utc_now
 from smart_tuner.model.files import file_digest, write_json
-from smart_tuner.study.result import Verdict
+from smart_tuner.study.proof.result import Verdict
+from smart_tuner.study.proof.winner import read_manifest
 from smart_tuner.study.session import DECIDED
-from smart_tuner.study.winner import read_manifest
 from smart_tuner.validate.constraint import constraint_to_json
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
     from smart_tuner.gate.facts import Facts
     from smart_tuner.gate.store import Store
-    from smart_tuner.study.folder import StudyFolder
-    from smart_tuner.study.plan import Plan
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.proof.result import TuneResult
+    from smart_tuner.study.setup.plan import Plan
     from smart_tuner.validate.constraint import AccuracyConstraint
 
 CANDIDATE, DEFAULT, REFERENCES, STUDY = "candidate", "default", "references", "study"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.engine.backend import files_read_again
 from smart_tuner.model.files import file_digest
 from smart_tuner.model.store import workload_inputs
-from smart_tuner.study.identity import KNOB_DATABASE, platform_identity
+from smart_tuner.study.setup.identity import KNOB_DATABASE, platform_identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.setup.plan import Plan
 
 Facts = dict[str, str]
 """One line a fact: what it is, and its value or digest."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from smart_tuner.study.statistics import CONFIDENCE
+from smart_tuner.study.proof.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.errors import TrialError
 from smart_tuner.measure.statistics import combine
-from smart_tuner.study.events import Note
+from smart_tuner.study.progress.events import Note
 from smart_tuner.trial.arm import PointArm, RemoteArm, timed_pair
 from smart_tuner.trial.baseline import validate_all
 from smart_tuner.trial.verdict import describe_losses
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from smart_tuner.measure.latency import Comparison
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.events import Listener
+    from smart_tuner.study.progress.events import Listener
     from smart_tuner.trial.options import EvaluatorOptions
 
 

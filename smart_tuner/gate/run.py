@@ -23,7 +23,7 @@ from smart_tuner.model.files import file_digest
 from smart_tuner.model.public import PREFIX
 from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.model.store import read_workload
-from smart_tuner.study.events import Note, PhaseStarted
+from smart_tuner.study.progress.events import Note, PhaseStarted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from smart_tuner.gate.outcome import Comparison, GateOptions
     from smart_tuner.gate.store import Kept, Store
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.setup.settings import StudySettings
 
 PAIRS = 10
 """Pairs of blocks of a round; even, so that drift cancels."""

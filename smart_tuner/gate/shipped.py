@@ -10,7 +10,7 @@ from smart_tuner.gate.documents import Entry, read_document
 from smart_tuner.gate.store import ENTRY_FILE, RUNS
 from smart_tuner.model.files import file_digest
 from smart_tuner.report.export.sums import SUMS, read_sums
-from smart_tuner.study.manifest import MANIFEST, MAX_BYTES, parse_manifest
+from smart_tuner.study.proof.manifest import MANIFEST, MAX_BYTES, parse_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path

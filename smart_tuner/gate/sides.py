@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from smart_tuner.gate.documents import Artefact, Entry
     from smart_tuner.gate.store import Kept, Store
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.setup.plan import Plan
     from smart_tuner.trial.options import EvaluatorOptions
 
 

@@ -15,10 +15,10 @@ from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.priors.build import build_prior
 from smart_tuner.priors.sources import observe_study
 from smart_tuner.report.page import write_report
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.plan import make_plan, query_platform
-from smart_tuner.study.prior import DEFAULT_SAMPLER
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.prior import DEFAULT_SAMPLER
 from smart_tuner.study.session import DECIDED
+from smart_tuner.study.setup.plan import make_plan, query_platform
 from smart_tuner.study.tune import tune
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.baseline import build_request
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from smart_tuner.gate.documents import Entry
     from smart_tuner.gate.facts import Facts
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.plan import Plan
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.setup.plan import Plan
+    from smart_tuner.study.setup.settings import StudySettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from rich.text import Text
 from smart_tuner.report.known import Best, Known, beside, sparkline
 from smart_tuner.report.pace import CONFIRMING, Pace
 from smart_tuner.report.words import clock, outcome_word, percent, shortened
-from smart_tuner.study.events import (
+from smart_tuner.study.progress.events import (
     Note,
     PhaseStarted,
     RouteMeasured,
@@ -30,7 +30,7 @@ from smart_tuner.trial.trial import TrialOutcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smart_tuner.study.events import Event
+    from smart_tuner.study.progress.events import Event
 
 LAST_ROUTES = 8
 WIDTHS = {"trial": 9, "gain": 7, "+-": 8, "outcome": 12}

@@ -10,8 +10,8 @@ from optuna.trial import TrialState
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.keys import REASON
-from smart_tuner.study.names import BASELINE_MS
-from smart_tuner.study.purpose import purpose_of
+from smart_tuner.study.files.names import BASELINE_MS
+from smart_tuner.study.search.purpose import purpose_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 PREPARING, SEARCHING, CONFIRMING = "preparing", "searching", "confirming"
 

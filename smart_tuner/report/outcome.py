@@ -9,15 +9,15 @@ from rich.text import Text
 from smart_tuner.report.explain import print_item
 from smart_tuner.report.prior_found import prior_sentence
 from smart_tuner.report.words import duration, ended
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.prior import prior_outcome
-from smart_tuner.study.result import Verdict
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.prior import prior_outcome
+from smart_tuner.study.proof.result import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from smart_tuner.report.analysis.top import Top
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.result import TuneResult
 
 
 OTHER_GAINS = {

@@ -19,12 +19,12 @@ from smart_tuner.report.setting import setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, ended, percent, shortened
 from smart_tuner.storages.history import finished_trials, outcome_key
 from smart_tuner.storages.keys import OVER_LIMIT
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.kept import open_kept_study
-from smart_tuner.study.prior import prior_outcome
-from smart_tuner.study.result import Verdict, read_result
-from smart_tuner.study.search import BASELINE_MS
-from smart_tuner.study.winner import read_manifest
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.kept import open_kept_study
+from smart_tuner.study.files.prior import prior_outcome
+from smart_tuner.study.proof.result import Verdict, read_result
+from smart_tuner.study.proof.winner import read_manifest
+from smart_tuner.study.search.search import BASELINE_MS
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import LimitUse
 from smart_tuner.validate.losses import OutputLoss
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from smart_tuner.priors.found import SaidAndFound
     from smart_tuner.report.analysis.top import Top
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.result import TuneResult
     from smart_tuner.validate.pairs import LossOverPairs
 
 BEST_ROWS = 10

@@ -14,15 +14,15 @@ from smart_tuner.model.store import FILE_NAME
 from smart_tuner.report.jsonl import read_trials
 from smart_tuner.report.status import is_running
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.kept import kept_study
-from smart_tuner.study.manifest import MANIFEST
-from smart_tuner.study.names import BASELINE_MS, SPENT
-from smart_tuner.study.noise import baseline_noise
-from smart_tuner.study.prior import PRIOR, prior_outcome
-from smart_tuner.study.result import TuneResult, Verdict, read_result
-from smart_tuner.study.runs import FreshRun, device_figures, read_runs
-from smart_tuner.study.winner import read_manifest
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.kept import kept_study
+from smart_tuner.study.files.names import BASELINE_MS, SPENT
+from smart_tuner.study.files.prior import PRIOR, prior_outcome
+from smart_tuner.study.files.runs import FreshRun, device_figures, read_runs
+from smart_tuner.study.proof.manifest import MANIFEST
+from smart_tuner.study.proof.result import TuneResult, Verdict, read_result
+from smart_tuner.study.proof.winner import read_manifest
+from smart_tuner.study.search.noise import baseline_noise
 from smart_tuner.trial.evaluate import RESULT_FILE
 from smart_tuner.trial.record import trial_from_json
 

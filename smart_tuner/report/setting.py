@@ -8,15 +8,15 @@ from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.markdown import code, plain
 from smart_tuner.report.words import budget_phrase
+from smart_tuner.study.proof.wording import limit_text
 from smart_tuner.study.session import DECIDED, REFEREE
-from smart_tuner.study.wording import limit_text
 from smart_tuner.validate.constraint import MEAN
 from smart_tuner.validate.limits import Limits, limit_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.result import TuneResult
 
 
 def setting_facts(

@@ -15,17 +15,17 @@ from smart_tuner.report.known import Known, best_words, sparkline
 from smart_tuner.report.now import InFlight, in_flight, phase_of, seconds_since_last
 from smart_tuner.report.words import budget_phrase, clock, counted, percent
 from smart_tuner.storages.history import best_feasible, finished_trials, kept_losses, outcome_key
-from smart_tuner.study.kept import kept_study
-from smart_tuner.study.names import BASELINE_MS, SPENT
-from smart_tuner.study.result import read_result
-from smart_tuner.study.settings import command_line
+from smart_tuner.study.files.kept import kept_study
+from smart_tuner.study.files.names import BASELINE_MS, SPENT
+from smart_tuner.study.proof.result import read_result
+from smart_tuner.study.setup.settings import command_line
 from smart_tuner.validate.pairs import deciding
 
 if TYPE_CHECKING:
     import optuna
     from rich.console import Console
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 SPARKS = 16
 """Characters of the curve behind the best gain: its line fits into 80 columns."""

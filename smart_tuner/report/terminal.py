@@ -11,7 +11,7 @@ from smart_tuner.report.known import Known
 from smart_tuner.report.live import LiveDisplay
 from smart_tuner.report.pace import Pace
 from smart_tuner.report.words import clock, outcome_word, percent
-from smart_tuner.study.events import (
+from smart_tuner.study.progress.events import (
     Note,
     PhaseStarted,
     RouteMeasured,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from smart_tuner.study.events import Event, Listener
+    from smart_tuner.study.progress.events import Event, Listener
 
 
 def describe(event: Event, why: str = "") -> str:

@@ -10,17 +10,17 @@ from smart_tuner.errors import EnvironmentNotFit
 from smart_tuner.report.jsonl import trial_facts
 from smart_tuner.report.pictures import PICTURES
 from smart_tuner.report.reading import read_study
-from smart_tuner.study import result as kept
 from smart_tuner.study import tune as searching
-from smart_tuner.study.events import silent
+from smart_tuner.study.progress.events import silent
+from smart_tuner.study.proof import result as kept
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import plotly.graph_objects as go
 
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.setup.settings import StudySettings
 
 KNOB = "knob."
 """How the columns of knobs begin."""

@@ -11,7 +11,7 @@ from smart_tuner.trial.trial import TrialOutcome
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from smart_tuner.study.events import TrialFinished
+    from smart_tuner.study.progress.events import TrialFinished
 
 OUTCOME_WORDS = {
     TrialOutcome.FEASIBLE: "ok",

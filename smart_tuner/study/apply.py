@@ -11,8 +11,8 @@ from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.route.parse import parse_route
-from smart_tuner.study.events import Note
-from smart_tuner.study.plan import AUTO, make_plan
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.setup.plan import AUTO, make_plan
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import TrialOutcome
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.engine.build import Engine
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.setup.settings import StudySettings
     from smart_tuner.trial.trial import Trial
 
 PAIRS = 20

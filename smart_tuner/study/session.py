@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from smart_tuner.model.files import write_json
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.public import PREFIX
-from smart_tuner.study.admission import AUTO_FACTOR, baseline_notes, check_admission
-from smart_tuner.study.events import Note, PhaseStarted
-from smart_tuner.study.identity import platform_identity
-from smart_tuner.study.kept import NAME
-from smart_tuner.study.plan import AUTO, query_platform, requested_constraint
-from smart_tuner.study.prior import (
+from smart_tuner.study.files.admission import AUTO_FACTOR, baseline_notes, check_admission
+from smart_tuner.study.files.kept import NAME
+from smart_tuner.study.files.prior import (
     NETWORK,
     begin_prior,
     named_priors,
     network_facts,
     prior_notes,
 )
-from smart_tuner.study.resume import Continued, check_same, same_workload
+from smart_tuner.study.files.resume import Continued, check_same, same_workload
+from smart_tuner.study.progress.events import Note, PhaseStarted
+from smart_tuner.study.setup.identity import platform_identity
+from smart_tuner.study.setup.plan import AUTO, query_platform, requested_constraint
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.references import MadeReferences
 from smart_tuner.validate.constraint import constraint_from_json, constraint_to_json
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from smart_tuner.engine.platform import Platform
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.folder import StudyFolder
-    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.setup.plan import Plan
     from smart_tuner.trial.evaluate import BaselineReport
     from smart_tuner.validate.constraint import AccuracyConstraint
 

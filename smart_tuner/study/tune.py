@@ -13,32 +13,32 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import prepare_journal
 from smart_tuner.storages.leases import new_worker_name
-from smart_tuner.study.attach import attach_winner
-from smart_tuner.study.bare import bare_gain
-from smart_tuner.study.budget import BUILDS_A_ROUND, Budget
-from smart_tuner.study.confirm import confirm, short_of_confirming
-from smart_tuner.study.crew import Crew
-from smart_tuner.study.events import Note, PhaseStarted, silent
-from smart_tuner.study.first import queue_first
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.fresh import FreshBuilder, fixed_rule
-from smart_tuner.study.kept import open_kept_study, storage_of_settings
-from smart_tuner.study.names import SPENT
-from smart_tuner.study.noise import note_baseline_noise
-from smart_tuner.study.plan import make_plan
-from smart_tuner.study.prior import check_prior, study_beliefs
-from smart_tuner.study.result import Verdict, read_result, write_result
-from smart_tuner.study.reuse import measured_trials
-from smart_tuner.study.runs import keep_runs
-from smart_tuner.study.sensitivity import queue_sensitivity
+from smart_tuner.study.files.attach import attach_winner
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.kept import open_kept_study, storage_of_settings
+from smart_tuner.study.files.names import SPENT
+from smart_tuner.study.files.prior import check_prior, study_beliefs
+from smart_tuner.study.files.runs import keep_runs
+from smart_tuner.study.files.writable import writable
+from smart_tuner.study.progress.budget import BUILDS_A_ROUND, Budget
+from smart_tuner.study.progress.crew import Crew
+from smart_tuner.study.progress.events import Note, PhaseStarted, silent
+from smart_tuner.study.proof.bare import bare_gain
+from smart_tuner.study.proof.confirm import confirm, short_of_confirming
+from smart_tuner.study.proof.fresh import FreshBuilder, fixed_rule
+from smart_tuner.study.proof.result import Verdict, read_result, write_result
+from smart_tuner.study.proof.verdict import Evidence, decide
+from smart_tuner.study.proof.winner import read_manifest, ship
+from smart_tuner.study.proof.wording import within_words
+from smart_tuner.study.search.first import queue_first
+from smart_tuner.study.search.noise import note_baseline_noise
+from smart_tuner.study.search.reuse import measured_trials
+from smart_tuner.study.search.sensitivity import queue_sensitivity
+from smart_tuner.study.search.timing_cache import sharing_note
+from smart_tuner.study.search.together import make_search, search_together
 from smart_tuner.study.session import open_session
-from smart_tuner.study.settings import StudySettings, make_settings
-from smart_tuner.study.timing_cache import sharing_note
-from smart_tuner.study.together import make_search, search_together
-from smart_tuner.study.verdict import Evidence, decide
-from smart_tuner.study.winner import read_manifest, ship
-from smart_tuner.study.wording import within_words
-from smart_tuner.study.writable import writable
+from smart_tuner.study.setup.plan import make_plan
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 from smart_tuner.trial.verdict import describe_error, describe_losses
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
     from smart_tuner.devices.shares import Place
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.confirm import Confirmed
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.result import TuneResult
-    from smart_tuner.study.search import Search
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.proof.confirm import Confirmed
+    from smart_tuner.study.proof.result import TuneResult
+    from smart_tuner.study.search.search import Search
     from smart_tuner.study.session import Session
 
 

@@ -14,24 +14,24 @@ from smart_tuner.engine.build import BuildRequest, Engine
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.model.store import read_workload
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.events import Note
-from smart_tuner.study.finalists import REPORT_ROUNDS
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.fresh import PAIRS, FreshBuilder
-from smart_tuner.study.manifest import MANIFEST
-from smart_tuner.study.plan import make_plan, query_platform
-from smart_tuner.study.result import read_gain
-from smart_tuner.study.session import DECIDED
-from smart_tuner.study.settings import make_settings
-from smart_tuner.study.statistics import gain_over_builds
-from smart_tuner.study.winner import (
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.proof.finalists import REPORT_ROUNDS
+from smart_tuner.study.proof.fresh import PAIRS, FreshBuilder
+from smart_tuner.study.proof.manifest import MANIFEST
+from smart_tuner.study.proof.result import read_gain
+from smart_tuner.study.proof.statistics import gain_over_builds
+from smart_tuner.study.proof.winner import (
     platform_changes,
     read_manifest,
     shipped_gain,
     shipped_model,
     shipped_route,
 )
+from smart_tuner.study.session import DECIDED
+from smart_tuner.study.setup.plan import make_plan, query_platform
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import constraint_from_json
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.model.workload import Workload
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.fresh import Fresh
-    from smart_tuner.study.gain import Gain
+    from smart_tuner.study.progress.events import Listener
+    from smart_tuner.study.proof.fresh import Fresh
+    from smart_tuner.study.proof.gain import Gain
 
 
 @dataclass(frozen=True, slots=True)

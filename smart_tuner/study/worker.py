@@ -17,19 +17,19 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import FINISHED
 from smart_tuner.storages.keys import WORKER
 from smart_tuner.storages.leases import Lease, new_worker_name
-from smart_tuner.study.admission import baseline_notes, check_admission
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.crew import STOP, Crew
-from smart_tuner.study.events import Note, PhaseStarted
-from smart_tuner.study.kept import open_kept_study, storage_of_settings
-from smart_tuner.study.names import SPENT
-from smart_tuner.study.plan import make_plan, query_platform
-from smart_tuner.study.prior import study_beliefs
-from smart_tuner.study.resume import check_same
+from smart_tuner.study.files.admission import baseline_notes, check_admission
+from smart_tuner.study.files.kept import open_kept_study, storage_of_settings
+from smart_tuner.study.files.names import SPENT
+from smart_tuner.study.files.prior import study_beliefs
+from smart_tuner.study.files.resume import check_same
+from smart_tuner.study.files.writable import writable
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.crew import STOP, Crew
+from smart_tuner.study.progress.events import Note, PhaseStarted
+from smart_tuner.study.search.together import make_search
 from smart_tuner.study.session import DECIDED, REFEREE, Session
-from smart_tuner.study.settings import make_settings
-from smart_tuner.study.together import make_search
-from smart_tuner.study.writable import writable
+from smart_tuner.study.setup.plan import make_plan, query_platform
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.validate.constraint import constraint_from_json
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     import optuna
 
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.progress.events import Listener
 
 LOOK_SECONDS = 0.5
 """How often a worker looks whether the process that started it is still there."""

@@ -24,12 +24,12 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.route.parse import parse_route
 from smart_tuner.storages.history import best_feasible, finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.plan import make_plan
-from smart_tuner.study.result import Verdict, read_result
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.setup.plan import make_plan
+from smart_tuner.study.proof.result import Verdict, read_result
 from smart_tuner.study.session import DECIDED
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.trial.evaluate import Evaluator
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.validate.constraint import constraint_from_json

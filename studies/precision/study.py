@@ -37,8 +37,8 @@ from smart_tuner.model.public import fetch_public_model
 from smart_tuner.precision.regions import find_regions
 from smart_tuner.precision.view import load_bare, view_of
 from smart_tuner.report.reading import read_study
-from smart_tuner.study.budget import FINALIST_SECONDS, FINALIST_SHARE
-from smart_tuner.study.foretold import LEARNT_AFTER, foretold, violation_share
+from smart_tuner.study.progress.budget import FINALIST_SECONDS, FINALIST_SHARE
+from smart_tuner.study.search.foretold import LEARNT_AFTER, foretold, violation_share
 
 HERE = Path(__file__).parent
 SETTINGS = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 from tests.studies_for_viewing import Kind, make_study
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.ask import running_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.names import STUDY_NAME
+from smart_tuner.study.files.names import STUDY_NAME
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from tests.browser.looking import Looking, look
 from tests.screenshots.serving import dashboard_process, served
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
     StudyOf = Callable[[Kind], StudyFolder]
 

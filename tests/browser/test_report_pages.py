@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
     StudyOf = Callable[[Kind], StudyFolder]
 

@@ -14,7 +14,7 @@ from smart_tuner.errors import BuildError, NotApplied, RunError, UserInputError
 from smart_tuner.model.load import load_model
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.effects import ValueEffect
-from smart_tuner.study.base import read_base
+from smart_tuner.study.setup.base import read_base
 from smart_tuner.testing.backend_contract import BackendContract
 from tests.fake_tensorrt.scenario import Scenario
 

@@ -18,10 +18,10 @@ from smart_tuner.simulate.generators import make_compiler
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.events import Note
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.result import Verdict, read_result
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.proof.result import Verdict, read_result
 from smart_tuner.study.tune import tune
 from smart_tuner.trial.trial import TrialOutcome
 from tests.fake_tensorrt.scenario import VARIABLE, Scenario
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.result import TuneResult
     from tests.conftest import MakeOnce
 
 BACKEND = "tests.fake_tensorrt.backend:FakeTensorRtBackend"
@@ -78,9 +78,9 @@ def make_study(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         patch.setenv(VARIABLE, str(SCENARIO.write(folder / "scenario.json")))
-        patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
-        patch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
-        patch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+        patch.setattr("smart_tuner.study.proof.fresh.PAIRS", (4, 4))
+        patch.setattr("smart_tuner.study.proof.finalists.SHORTLIST", 1)
+        patch.setattr("smart_tuner.study.proof.finalists.REPORT_ROUNDS", 2)
         tune(model, study=folder / "study", listener=listener, **STUDY_SETTINGS)
     said = [event.text for event in listener.of(Note)]
     (folder / "said.json").write_text(json.dumps(said))

@@ -12,9 +12,9 @@ import pytest
 from optuna.trial import TrialState
 
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.study.crew import STOP
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.kept import open_kept_study
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.kept import open_kept_study
+from smart_tuner.study.progress.crew import STOP
 from tests.faults.victim import PATIENCE, Victim
 from tests.postgres import Server, running_server
 

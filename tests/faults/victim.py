@@ -17,7 +17,7 @@ from optuna.trial import TrialState
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.names import STUDY_NAME
+from smart_tuner.study.files.names import STUDY_NAME
 
 if TYPE_CHECKING:
     import signal

@@ -23,12 +23,12 @@ from smart_tuner.report.export.sums import read_sums
 from smart_tuner.route.expression import parse_expression
 from smart_tuner.route.parse import parse_route
 from smart_tuner.storages.tuning_cache import read_tuning_cache
-from smart_tuner.study.base import read_base
-from smart_tuner.study.first import route_values
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.manifest import parse_manifest
-from smart_tuner.study.result import read_result
-from smart_tuner.study.settings import command_line, make_settings
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.proof.manifest import parse_manifest
+from smart_tuner.study.proof.result import read_result
+from smart_tuner.study.search.first import route_values
+from smart_tuner.study.setup.base import read_base
+from smart_tuner.study.setup.settings import command_line, make_settings
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.validate.asked import parse_epsilons, parse_metrics
 from smart_tuner.validate.constraint import constraint_from_json

@@ -22,9 +22,9 @@ from smart_tuner.report.pace import Pace
 from smart_tuner.report.status import print_status, study_status
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.events import PhaseStarted, TrialFinished, TrialStarted
-from smart_tuner.study.names import BASELINE_MS, STUDY_NAME
-from smart_tuner.study.purpose import purpose_of
+from smart_tuner.study.files.names import BASELINE_MS, STUDY_NAME
+from smart_tuner.study.progress.events import PhaseStarted, TrialFinished, TrialStarted
+from smart_tuner.study.search.purpose import purpose_of
 from smart_tuner.trial.trial import TrialOutcome
 from tests.screenshots.serving import served
 from tests.studies_for_viewing import Kind, make_study
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 NAMES = ("tune.svg", "status.svg", "report.png", "dashboard.png", "dashboard-trials.png")
 COLUMNS = 100

@@ -10,14 +10,14 @@ from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.analysis.headline import METRIC_WORDS
 from smart_tuner.report.words import duration, many
-from smart_tuner.study.wording import builds_words
+from smart_tuner.study.proof.wording import builds_words
 
 if TYPE_CHECKING:
     from smart_tuner.report.analysis.failures import FailureMap
     from smart_tuner.report.analysis.headline import Headline
     from smart_tuner.report.reading import StudyView
-    from smart_tuner.study.gain import Gain
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.proof.gain import Gain
+    from smart_tuner.study.proof.result import TuneResult
 
 SIMULATED = "replay"
 """Name of the backend that answers from simulated or recorded compilers."""

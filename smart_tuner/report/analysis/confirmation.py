@@ -8,11 +8,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from smart_tuner.measure.statistics import median_interval
-from smart_tuner.study.result import Verdict
+from smart_tuner.study.proof.result import Verdict
 
 if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView
-    from smart_tuner.study.runs import FreshRun
+    from smart_tuner.study.files.runs import FreshRun
 
 PHASES = {
     "finalist": "finalists rebuilt",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from smart_tuner.engine.build import LOADER_FILE
-from smart_tuner.study.result import Verdict
-from smart_tuner.study.settings import BASE_FLAGS, command_line
+from smart_tuner.study.proof.result import Verdict
+from smart_tuner.study.setup.settings import BASE_FLAGS, command_line
 
 if TYPE_CHECKING:
     from smart_tuner.report.reading import StudyView

@@ -20,7 +20,7 @@ import numpy as np
 
 from smart_tuner.report.analysis.table import value_table
 from smart_tuner.report.words import latency_percent
-from smart_tuner.study.finalists import NORMAL_QUANTILE, SPREAD
+from smart_tuner.study.proof.finalists import NORMAL_QUANTILE, SPREAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

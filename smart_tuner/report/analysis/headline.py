@@ -10,9 +10,9 @@ from smart_tuner.report.analysis.deploy import deploy_words
 from smart_tuner.report.reading import RUNNING
 from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import Verdict
-from smart_tuner.study.wording import within_words
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import Verdict
+from smart_tuner.study.proof.wording import within_words
 from smart_tuner.validate.losses import OutputLoss
 from smart_tuner.validate.pairs import over_pairs
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smart_tuner.study.prior import PRIOR
+from smart_tuner.study.files.prior import PRIOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from smart_tuner.study.settings import command_line
+from smart_tuner.study.setup.settings import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from smart_tuner.report.export.runner_onnxruntime import session_runner
 from smart_tuner.report.export.runners import runner_source
 from smart_tuner.report.export.triton_onnxruntime import runs_on_gpu
 from smart_tuner.report.export.winner import ONNXRUNTIME, RTX, TENSORRT, need_runtime
-from smart_tuner.study.manifest import MANIFEST
+from smart_tuner.study.proof.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,10 +16,10 @@ from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 from smart_tuner.model.store import read_workload
 from smart_tuner.precision.store import without_precision
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.manifest import MANIFEST
-from smart_tuner.study.result import read_result
-from smart_tuner.study.winner import read_manifest, shipped_gain, shipped_model
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.proof.manifest import MANIFEST
+from smart_tuner.study.proof.result import read_result
+from smart_tuner.study.proof.winner import read_manifest, shipped_gain, shipped_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -23,7 +23,7 @@ from smart_tuner.report.html.sections import (
 )
 from smart_tuner.report.html.verdict import deploying, going_on, header
 from smart_tuner.report.reading import read_study
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from smart_tuner.report.html.parts import (
 )
 from smart_tuner.report.sentences import outlook_words
 from smart_tuner.report.words import latency_percent
-from smart_tuner.study.manifest import MANIFEST
+from smart_tuner.study.proof.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 
 from smart_tuner.cli.main import COMMANDS, module_of
 from smart_tuner.cli.options import SECTIONS
-from smart_tuner.study.settings import StudySettings
+from smart_tuner.study.setup.settings import StudySettings
 from tests.unit.cli.calling import call
 
 WIDTH = 80

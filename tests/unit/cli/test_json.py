@@ -17,8 +17,8 @@ from smart_tuner.errors import BackendNotFound
 from smart_tuner.knobs.read import read_database
 from smart_tuner.report.reading import read_study
 from smart_tuner.report.status import StudyStatus
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import TuneResult
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import TuneResult
 from smart_tuner.study.verify import Verification
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import TrialOutcome

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from smart_tuner.cli.invocation import current, invoked, program_words
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 from tests.unit.cli.calling import REPLAY, call, command, write_model
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.ask import ask_trial
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import BASELINE_MS, STUDY_NAME
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import BASELINE_MS, STUDY_NAME
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.losses import OutputLoss
 from tests.studies_for_viewing import Kind, make_study

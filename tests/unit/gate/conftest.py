@@ -9,9 +9,9 @@ from tests.unit.gate.pipelines import Pipeline
 def be_brief(patch: pytest.MonkeyPatch) -> None:
     """Pretended latencies are the same from the first one on, and few builds will do."""
     patch.setattr("smart_tuner.measure.blocks.CAP_FACTOR", 0.1)
-    patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
-    patch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
-    patch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
+    patch.setattr("smart_tuner.study.proof.fresh.PAIRS", (4, 4))
+    patch.setattr("smart_tuner.study.proof.finalists.SHORTLIST", 1)
+    patch.setattr("smart_tuner.study.proof.finalists.REPORT_ROUNDS", 2)
     patch.setattr("smart_tuner.gate.run.PAIRS", 2)
 
 

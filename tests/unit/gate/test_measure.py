@@ -13,7 +13,7 @@ from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.model.load import load_model
 from smart_tuner.model.prepare import InputOptions, prepare_workload
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.events import silent
+from smart_tuner.study.progress.events import silent
 from smart_tuner.trial.options import EvaluatorOptions
 from tests.unit.gate.pipelines import Pipeline
 

@@ -7,7 +7,7 @@ import pytest
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.foretold import foretold, violation_share
+from smart_tuner.study.search.foretold import foretold, violation_share
 from smart_tuner.trial.trial import TrialOutcome
 
 USE = {f"precision.r{i}": 0.05 * 2**i for i in range(5)}

@@ -12,10 +12,10 @@ import pytest
 from smart_tuner.errors import UserInputError
 from smart_tuner.report.export.winner import read_winner
 from smart_tuner.study.apply import apply_route
-from smart_tuner.study.events import silent
-from smart_tuner.study.plan import make_plan
-from smart_tuner.study.result import Verdict
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.progress.events import silent
+from smart_tuner.study.proof.result import Verdict
+from smart_tuner.study.setup.plan import make_plan
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.study.tune import tune
 from smart_tuner.study.verify import verify
 from smart_tuner.trial.trial import TrialOutcome
@@ -24,7 +24,7 @@ from tests.unit.precision.networks import inputs_of, mixed_network, outputs_of, 
 if TYPE_CHECKING:
     import onnxruntime
 
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.setup.settings import StudySettings
 
 HERE = Path(__file__).parent
 
@@ -34,10 +34,10 @@ def _briefly(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.setattr("smart_tuner.measure.blocks.CAP_FACTOR", 0.1)
-    monkeypatch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
-    monkeypatch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
-    monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
-    monkeypatch.setattr("smart_tuner.study.confirm.SUSTAINED_BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr("smart_tuner.study.proof.fresh.PAIRS", (4, 4))
+    monkeypatch.setattr("smart_tuner.study.proof.finalists.SHORTLIST", 1)
+    monkeypatch.setattr("smart_tuner.study.proof.finalists.REPORT_ROUNDS", 2)
+    monkeypatch.setattr("smart_tuner.study.proof.confirm.SUSTAINED_BLOCK_SECONDS", 0.02)
 
 
 @pytest.fixture

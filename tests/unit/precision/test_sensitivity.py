@@ -5,7 +5,7 @@ import optuna
 from smart_tuner.knobs.knob import Knob
 from smart_tuner.knobs.space import SearchSpace
 from smart_tuner.storages.ask import ask_trial
-from smart_tuner.study.sensitivity import ALL_REASON, ALONE_REASON, queue_sensitivity
+from smart_tuner.study.search.sensitivity import ALL_REASON, ALONE_REASON, queue_sensitivity
 
 SPACE = SearchSpace(
     (

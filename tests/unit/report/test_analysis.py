@@ -40,8 +40,8 @@ from smart_tuner.report.sentences import (
 )
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord, best_feasible
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.gain import Gain
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.proof.gain import Gain
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.trial import TrialOutcome
 from tests.studies_for_viewing import Kind, make_study, running

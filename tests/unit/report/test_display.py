@@ -20,7 +20,7 @@ from smart_tuner.report.terminal import describe, display
 from smart_tuner.report.words import budget_phrase, clock, counted, duration, percent, shortened
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.events import (
+from smart_tuner.study.progress.events import (
     Event,
     Note,
     PhaseStarted,
@@ -29,8 +29,8 @@ from smart_tuner.study.events import (
     TrialsKept,
     TrialStarted,
 )
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import TuneResult, Verdict
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.report.tops import top
 

@@ -31,7 +31,7 @@ from smart_tuner.route.expression import parse_expression
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.cached_trials import cached_trials
 from smart_tuner.storages.tuning_cache import read_tuning_cache
-from smart_tuner.study.result import Verdict
+from smart_tuner.study.proof.result import Verdict
 from smart_tuner.study.tune import tune
 from tests.fake_tensorrt.fake_cuda import FakeCuda, Status
 from tests.fake_tensorrt.fake_cuda_engine import FakeEngine, FakeModule
@@ -51,9 +51,9 @@ def make_study(folder: Path) -> None:
     model = write_simulated_model(folder, compiler(), seed=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        patch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
-        patch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
-        patch.setattr("smart_tuner.study.confirm.SUSTAINED_BLOCK_SECONDS", 1000.0)
+        patch.setattr("smart_tuner.study.proof.finalists.SHORTLIST", 1)
+        patch.setattr("smart_tuner.study.proof.finalists.REPORT_ROUNDS", 2)
+        patch.setattr("smart_tuner.study.proof.confirm.SUSTAINED_BLOCK_SECONDS", 1000.0)
         result = tune(
             model,
             backend=BACKEND,

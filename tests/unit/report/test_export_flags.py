@@ -11,7 +11,7 @@ from smart_tuner.model.workload import Workload, WorkloadPoint
 from smart_tuner.report.export.flags import Flags, trtexec_flags
 from smart_tuner.report.export.shape_flags import profile_shapes, shape_flags
 from smart_tuner.report.export.winner import Winner
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 from tests.fake_tensorrt.backend import FakeTensorRtBackend
 from tests.fake_tensorrt.scenario import VARIABLE, Scenario
 

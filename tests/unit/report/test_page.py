@@ -16,8 +16,8 @@ from smart_tuner.report.markdown import code, plain, sentence, table
 from smart_tuner.report.page import BEST_ROWS, FAILURE_ROWS, Material, page
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import TuneResult, Verdict
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import TuneResult, Verdict
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.report.tops import top
 

@@ -18,9 +18,9 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.report.now import InFlight
 from smart_tuner.report.page import write_report
 from smart_tuner.report.status import StudyStatus, is_running, print_status, study_status
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.result import TuneResult, Verdict, write_result
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.proof.result import TuneResult, Verdict, write_result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.ask import ask_trial
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.search import BASELINE_MS, SPENT
+from smart_tuner.study.search.search import BASELINE_MS, SPENT
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 CHOICES = {"speed": ("slow", "fast"), "grave": ("no", "yes", "very", "so")}

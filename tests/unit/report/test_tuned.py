@@ -14,8 +14,8 @@ from smart_tuner.report.pictures import PICTURES
 from smart_tuner.report.reading import read_study
 from smart_tuner.report.tuned import TuneResult
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.study.result import read_result
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.proof.result import read_result
+from smart_tuner.study.setup.settings import make_settings
 from tests.studies_for_viewing import Kind, make_study, small_compiler
 
 if TYPE_CHECKING:

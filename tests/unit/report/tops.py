@@ -1,7 +1,7 @@
 """The top of a report, as tests of what is below it need it."""
 
 from smart_tuner.report.analysis.top import Top
-from smart_tuner.study.result import TuneResult
+from smart_tuner.study.proof.result import TuneResult
 
 
 def top(result: TuneResult) -> Top:

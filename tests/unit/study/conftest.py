@@ -11,10 +11,10 @@ import pytest
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.events import PhaseStarted
-from smart_tuner.study.fresh import FreshBuilder
-from smart_tuner.study.result import read_result
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.events import PhaseStarted
+from smart_tuner.study.proof.fresh import FreshBuilder
+from smart_tuner.study.proof.result import read_result
 from smart_tuner.study.tune import tune
 from tests.conftest import MakeOnce
 from tests.unit.study.pretend import (
@@ -47,10 +47,10 @@ def measure_briefly(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Confirm finalists with as few builds as will do, where their number is not the point."""
-    monkeypatch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
-    monkeypatch.setattr("smart_tuner.study.finalists.SHORTLIST", 1)
-    monkeypatch.setattr("smart_tuner.study.finalists.REPORT_ROUNDS", 2)
-    monkeypatch.setattr("smart_tuner.study.bare.ROUNDS", 2)
+    monkeypatch.setattr("smart_tuner.study.proof.fresh.PAIRS", (4, 4))
+    monkeypatch.setattr("smart_tuner.study.proof.finalists.SHORTLIST", 1)
+    monkeypatch.setattr("smart_tuner.study.proof.finalists.REPORT_ROUNDS", 2)
+    monkeypatch.setattr("smart_tuner.study.proof.bare.ROUNDS", 2)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def make_planted(folder: Path) -> None:
     listener = Recorder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        patch.setattr("smart_tuner.study.fresh.PAIRS", (4, 4))
+        patch.setattr("smart_tuner.study.proof.fresh.PAIRS", (4, 4))
         measure_briefly(patch)
         tune(model, study=folder / "study", listener=listener, **PLANTED)
     phases = [event.phase for event in listener.of(PhaseStarted)]

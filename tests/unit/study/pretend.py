@@ -14,8 +14,8 @@ from smart_tuner.model.files import write_json
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, Noise, ValueEffect
-from smart_tuner.study.events import Event
-from smart_tuner.study.result import TuneResult
+from smart_tuner.study.progress.events import Event
+from smart_tuner.study.proof.result import TuneResult
 from smart_tuner.study.tune import tune
 from smart_tuner.trial.record import trial_to_json
 from smart_tuner.trial.trial import Trial, TrialOutcome

@@ -6,8 +6,8 @@ import pytest
 from smart_tuner.errors import EnvironmentNotFit, UserInputError
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.study.apply import apply_route
-from smart_tuner.study.events import Note
-from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import Recorder, planted_compiler
 

@@ -5,7 +5,7 @@ import pytest
 from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.knob import Knob
-from smart_tuner.study.base import read_base, rebase
+from smart_tuner.study.setup.base import read_base, rebase
 
 DATABASE = KnobDatabase(
     (

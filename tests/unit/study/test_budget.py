@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from smart_tuner.study.budget import LEAST_TRIAL_SECONDS, Budget
+from smart_tuner.study.progress.budget import LEAST_TRIAL_SECONDS, Budget
 
 
 def budget(seconds: float, *, spent: float = 0.0, trials: int | None = None) -> Budget:

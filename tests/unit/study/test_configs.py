@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from smart_tuner.model.toml import read_toml
-from smart_tuner.study.base import read_base
-from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.setup.base import read_base
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 BASES = sorted(CONFIGS.glob("base-*.toml"))

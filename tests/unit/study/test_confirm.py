@@ -6,12 +6,12 @@ import pytest
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.confirm import Confirmed, confirm, short_of_confirming
-from smart_tuner.study.events import PhaseStarted
-from smart_tuner.study.finalists import REPORT_ROUNDS
-from smart_tuner.study.fresh import FreshBuilder
-from smart_tuner.study.gain import Gain
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.events import PhaseStarted
+from smart_tuner.study.proof.confirm import Confirmed, confirm, short_of_confirming
+from smart_tuner.study.proof.finalists import REPORT_ROUNDS
+from smart_tuner.study.proof.fresh import FreshBuilder
+from smart_tuner.study.proof.gain import Gain
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import Answer, PretendEvaluator, Recorder, route
 

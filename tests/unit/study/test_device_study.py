@@ -14,13 +14,13 @@ from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.keys import OVER_LIMIT
-from smart_tuner.study.admission import check_admission
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.result import TuneResult, Verdict
-from smart_tuner.study.timing_cache import TIMING_CACHE
+from smart_tuner.study.files.admission import check_admission
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.proof.result import TuneResult, Verdict
+from smart_tuner.study.proof.winner import read_manifest
+from smart_tuner.study.search.timing_cache import TIMING_CACHE
 from smart_tuner.study.tune import tune
-from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.evaluate import BaselineReport
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from smart_tuner.validate.constraint import AccuracyConstraint

@@ -8,10 +8,10 @@ import pytest
 
 from smart_tuner.engine.platform import Platform
 from smart_tuner.errors import UserInputError
-from smart_tuner.study.events import silent
-from smart_tuner.study.identity import differences, platform_identity
+from smart_tuner.study.progress.events import silent
+from smart_tuner.study.proof.winner import platform_changes
+from smart_tuner.study.setup.identity import differences, platform_identity
 from smart_tuner.study.verify import verify
-from smart_tuner.study.winner import platform_changes
 from tests.unit.study.pretend import Planted
 
 HERE = Platform("H200", "570.1", "tensorrt 11.1", "2.19", {"uuid": "GPU-1", "cuda": "13"})

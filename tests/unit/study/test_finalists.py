@@ -6,8 +6,8 @@ import pytest
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.finalists import (
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.proof.finalists import (
     REPORT_ROUNDS,
     SHORTLIST,
     best_rebuilt,
@@ -15,7 +15,7 @@ from smart_tuner.study.finalists import (
     shortlist,
     without_idle_knobs,
 )
-from smart_tuner.study.fresh import Fresh, FreshBuilder
+from smart_tuner.study.proof.fresh import Fresh, FreshBuilder
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import Answer, PretendEvaluator, route
 

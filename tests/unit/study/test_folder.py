@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
-from smart_tuner.study.folder import StudyFolder
+from smart_tuner.study.files.folder import StudyFolder
 
 DOCUMENT: dict[str, Any] = {
     "seed": 3,
@@ -183,7 +183,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from smart_tuner.study.folder import StudyFolder\n"
+        "from smart_tuner.study.files.folder import StudyFolder\n"
         "with StudyFolder(Path(sys.argv[1])).locked(): os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.budget import Budget
-from smart_tuner.study.events import RouteMeasured
-from smart_tuner.study.fresh import PAIRS, FreshBuilder, fixed_rule
+from smart_tuner.study.progress.budget import Budget
+from smart_tuner.study.progress.events import RouteMeasured
+from smart_tuner.study.proof.fresh import PAIRS, FreshBuilder, fixed_rule
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import HALF_WIDTH, Answer, PretendEvaluator, Recorder, route
 

@@ -4,7 +4,7 @@ import pytest
 
 from smart_tuner.engine.platform import Platform
 from smart_tuner.errors import StudyMismatch
-from smart_tuner.study.identity import (
+from smart_tuner.study.setup.identity import (
     differences,
     platform_identity,
     refuse,

@@ -20,19 +20,19 @@ from smart_tuner.report.page import write_report
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, ValueEffect
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.study.events import Note
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.identity import platform_identity
-from smart_tuner.study.plan import make_plan, query_platform
-from smart_tuner.study.prior import (
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.prior import (
     PRIOR_FILE,
     begin_prior,
     prior_notes,
     prior_outcome,
     study_beliefs,
 )
-from smart_tuner.study.result import TuneResult
-from smart_tuner.study.settings import StudySettings, make_settings
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.proof.result import TuneResult
+from smart_tuner.study.setup.identity import platform_identity
+from smart_tuner.study.setup.plan import make_plan, query_platform
+from smart_tuner.study.setup.settings import StudySettings, make_settings
 from smart_tuner.study.tune import tune
 from smart_tuner.validate.constraint import AccuracyConstraint
 from tests.unit.study.pretend import QUIET, Recorder

@@ -4,7 +4,7 @@ import pytest
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.purpose import PURPOSES, purpose_of
+from smart_tuner.study.search.purpose import PURPOSES, purpose_of
 from smart_tuner.trial.trial import TrialOutcome
 
 

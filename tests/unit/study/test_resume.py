@@ -17,12 +17,12 @@ from smart_tuner.simulate.effects import ValueEffect
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.events import Note
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.plan import make_plan
-from smart_tuner.study.resume import check_same
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.files.resume import check_same
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.setup.plan import make_plan
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.study.tune import tune
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import QUIET, Planted, Recorder, content

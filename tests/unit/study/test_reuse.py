@@ -7,9 +7,9 @@ import pytest
 from smart_tuner.errors import StudyMismatch, UserInputError
 from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.events import Note
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.progress.events import Note
 from smart_tuner.study.tune import tune
 from tests.unit.study.pretend import Planted, Recorder
 

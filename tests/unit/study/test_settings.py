@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.study.settings import (
+from smart_tuner.study.setup.settings import (
     StudySettings,
     command_line,
     make_settings,
 )
-from smart_tuner.study.units import format_duration, parse_duration, parse_size
+from smart_tuner.study.setup.units import format_duration, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.structure import ENOUGH, StructureQuestion
+from smart_tuner.study.search.structure import ENOUGH, StructureQuestion
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 SUMMARY = LatencySummary(8, *(1.0,) * 8)

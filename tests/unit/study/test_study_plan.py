@@ -6,8 +6,8 @@ import pytest
 
 from smart_tuner.errors import BackendNotFound, ModelError, UserInputError
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.study.plan import Plan, make_plan, query_platform, requested_constraint
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.setup.plan import Plan, make_plan, query_platform, requested_constraint
+from smart_tuner.study.setup.settings import make_settings
 from tests.unit.study.pretend import planted_compiler
 
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import TuneResult, Verdict, read_result, write_result
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import TuneResult, Verdict, read_result, write_result
 from smart_tuner.validate.pairs import LossOverPairs
 
 FINITE = st.floats(0.001, 1000)

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.statistics import gain_over_builds
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.statistics import gain_over_builds
 
 
 @pytest.mark.parametrize("builds", [3, 5])

@@ -7,12 +7,12 @@ import pytest
 
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.storages.history import TrialRecord
-from smart_tuner.study.confirm import Confirmed
-from smart_tuner.study.fresh import FreshBuilder
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import Verdict
-from smart_tuner.study.verdict import Evidence, decide
-from smart_tuner.study.wording import within_words
+from smart_tuner.study.proof.confirm import Confirmed
+from smart_tuner.study.proof.fresh import FreshBuilder
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import Verdict
+from smart_tuner.study.proof.verdict import Evidence, decide
+from smart_tuner.study.proof.wording import within_words
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import PretendEvaluator, route
 

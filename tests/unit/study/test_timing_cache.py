@@ -9,8 +9,8 @@ from smart_tuner.errors import RunError
 from smart_tuner.measure.latency import Comparison, LatencySummary
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.budget import BUILDS_A_ROUND, FULL_ROUNDS, Budget
-from smart_tuner.study.timing_cache import TIMING_CACHE, CacheQuestion, Probe, sharing_note
+from smart_tuner.study.progress.budget import BUILDS_A_ROUND, FULL_ROUNDS, Budget
+from smart_tuner.study.search.timing_cache import TIMING_CACHE, CacheQuestion, Probe, sharing_note
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 ROUTE = BuildRoute((("a", "on"),))

@@ -16,13 +16,19 @@ from smart_tuner.simulate.generators import make_compiler
 from smart_tuner.simulate.model_file import write_simulated_model
 from smart_tuner.storages.history import TrialRecord, finished_trials
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.events import Event, Note, PhaseStarted, RouteMeasured, TrialFinished
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.names import STUDY_NAME
-from smart_tuner.study.result import TuneResult, Verdict, read_result
-from smart_tuner.study.settings import make_settings
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import STUDY_NAME
+from smart_tuner.study.progress.events import (
+    Event,
+    Note,
+    PhaseStarted,
+    RouteMeasured,
+    TrialFinished,
+)
+from smart_tuner.study.proof.result import TuneResult, Verdict, read_result
+from smart_tuner.study.proof.winner import read_manifest
+from smart_tuner.study.setup.settings import make_settings
 from smart_tuner.study.tune import tune
-from smart_tuner.study.winner import read_manifest
 from smart_tuner.trial.trial import TrialOutcome
 from tests.unit.study.pretend import QUIET, Planted, Recorder, planted_compiler
 

@@ -8,9 +8,9 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, ValueEffect
 from smart_tuner.simulate.model_file import write_simulated_model
-from smart_tuner.study.events import RouteMeasured
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.statistics import gain_over_builds
+from smart_tuner.study.progress.events import RouteMeasured
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.statistics import gain_over_builds
 from smart_tuner.study.verify import Verification, agree, verify
 from tests.unit.study.pretend import QUIET, Planted, Recorder, content, planted_compiler
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from smart_tuner.errors import ModelError, UserInputError
-from smart_tuner.study.plan import make_plan
-from smart_tuner.study.settings import make_settings
-from smart_tuner.study.winner import read_manifest, shipped_gain, shipped_route
+from smart_tuner.study.proof.winner import read_manifest, shipped_gain, shipped_route
+from smart_tuner.study.setup.plan import make_plan
+from smart_tuner.study.setup.settings import make_settings
 from tests.unit.study.pretend import Planted
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.errors import ModelError
 from smart_tuner.route.build_route import BuildRoute
-from smart_tuner.study.statistics import gain_over_builds
+from smart_tuner.study.proof.statistics import gain_over_builds
 from smart_tuner.trial.evaluate import Evaluator
 
 if TYPE_CHECKING:
-    from smart_tuner.study.confirm import Confirmed
-    from smart_tuner.study.fresh import FreshBuilder
-    from smart_tuner.study.gain import Gain
+    from smart_tuner.study.proof.confirm import Confirmed
+    from smart_tuner.study.proof.fresh import FreshBuilder
+    from smart_tuner.study.proof.gain import Gain
     from smart_tuner.study.session import Session
 
 ROUNDS = 3

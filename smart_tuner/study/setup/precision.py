@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from smart_tuner.model.spec import ModelSpec
     from smart_tuner.model.workload import Workload
     from smart_tuner.precision.regions import Region
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.setup.settings import StudySettings
 
 
 @dataclass(frozen=True, slots=True)

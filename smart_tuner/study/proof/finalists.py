@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.fresh import Fresh, FreshBuilder
+    from smart_tuner.study.proof.fresh import Fresh, FreshBuilder
 
 SHORTLIST = 3
 """How many routes are built again. The best of many noisy figures is too good to be true; among

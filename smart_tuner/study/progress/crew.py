@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from smart_tuner.storages.ask import running_trials
 from smart_tuner.storages.keys import WORKER
 from smart_tuner.storages.leases import Observer
-from smart_tuner.study.names import SPENT
+from smart_tuner.study.files.names import SPENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import optuna
 
-    from smart_tuner.study.budget import Budget
+    from smart_tuner.study.progress.budget import Budget
 
 STOP = "stop"
 """Study attribute: why nobody is to begin another trial; empty while the search is on."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.measure.latency import Comparison
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
     from smart_tuner.trial.trial import Trial
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from smart_tuner.storages.history import outcome_key
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.result import TuneResult, Verdict
-from smart_tuner.study.wording import ONCE, Candidates, builds_words, sure_words
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.result import TuneResult, Verdict
+from smart_tuner.study.proof.wording import ONCE, Candidates, builds_words, sure_words
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.pairs import deciding, over_pairs
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.confirm import Confirmed
+    from smart_tuner.study.proof.confirm import Confirmed
 
 
 @dataclass(frozen=True, slots=True)

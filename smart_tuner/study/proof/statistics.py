@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from smart_tuner.study.gain import Gain
+from smart_tuner.study.proof.gain import Gain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

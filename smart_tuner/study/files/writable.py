@@ -7,12 +7,12 @@ import errno
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import EnvironmentNotFit
-from smart_tuner.study.kept import storage_errors
+from smart_tuner.study.files.kept import storage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 UNFIT = frozenset(
     (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from smart_tuner.study.gain import Gain
+    from smart_tuner.study.proof.gain import Gain
 
 ONCE = "one measurement"
 DIGITS = 3

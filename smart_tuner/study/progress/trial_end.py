@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from smart_tuner.storages.history import best_feasible
-from smart_tuner.study.events import TrialFinished
+from smart_tuner.study.progress.events import TrialFinished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.budget import Budget
+    from smart_tuner.study.progress.budget import Budget
 
 
 def trial_finished(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.errors import StudyMismatch, UserInputError
 from smart_tuner.model.store import workload_differences
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.identity import differences, platform_identity
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.setup.identity import differences, platform_identity
 from smart_tuner.trial.evaluate import RESULT_FILE
 from smart_tuner.trial.record import trial_from_json
 from smart_tuner.trial.trial import TrialOutcome

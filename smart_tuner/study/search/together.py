@@ -15,9 +15,9 @@ from optuna.exceptions import StorageInternalError
 from smart_tuner.devices.shares import CREW, settled
 from smart_tuner.errors import SmartTunerError
 from smart_tuner.storages.leases import Lease
-from smart_tuner.study.crew import STOP
-from smart_tuner.study.events import Note
-from smart_tuner.study.search import Search, frozen_baseline_ms
+from smart_tuner.study.progress.crew import STOP
+from smart_tuner.study.progress.events import Note
+from smart_tuner.study.search.search import Search, frozen_baseline_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from smart_tuner.devices.shares import Place
-    from smart_tuner.study.budget import Budget
-    from smart_tuner.study.crew import Crew
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.progress.budget import Budget
+    from smart_tuner.study.progress.crew import Crew
+    from smart_tuner.study.progress.events import Listener
     from smart_tuner.study.session import Session
     from smart_tuner.trial.trial import Trial
 

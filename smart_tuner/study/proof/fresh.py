@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.statistics import combine
-from smart_tuner.study.events import RouteMeasured
-from smart_tuner.study.gain import Gain
+from smart_tuner.study.progress.events import RouteMeasured
+from smart_tuner.study.proof.gain import Gain
 from smart_tuner.trial.trial import TrialOutcome
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
     from smart_tuner.measure.stop_rule import StopRule
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.budget import Budget
-    from smart_tuner.study.events import Listener
+    from smart_tuner.study.progress.budget import Budget
+    from smart_tuner.study.progress.events import Listener
     from smart_tuner.trial.trial import Trial
 
 BLOCK_SECONDS = 0.04

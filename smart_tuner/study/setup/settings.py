@@ -16,8 +16,8 @@ from pydantic import (
 )
 
 from smart_tuner.errors import UserInputError
-from smart_tuner.study.units import duration_word, parse_duration, parse_size
-from smart_tuner.study.worker_settings import WorkerSettings
+from smart_tuner.study.setup.units import duration_word, parse_duration, parse_size
+from smart_tuner.study.setup.worker_settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from smart_tuner.errors import EnvironmentNotFit, StudyBusy, UserInputError
 from smart_tuner.model.files import whole_file
 from smart_tuner.model.toml import read_toml
-from smart_tuner.study.settings import SCHEMA_VERSION, describe
+from smart_tuner.study.setup.settings import SCHEMA_VERSION, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,13 +9,13 @@ import optuna
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.storages.journal import open_study
-from smart_tuner.study.names import STUDY_NAME
+from smart_tuner.study.files.names import STUDY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 NAME = "name"
 """What ``study.toml`` keeps of a study in a database: its name there."""

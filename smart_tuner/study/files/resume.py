@@ -11,7 +11,7 @@ from smart_tuner.errors import UserInputError
 from smart_tuner.knobs.space import SearchSpace
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.store import read_workload, workload_differences
-from smart_tuner.study.identity import (
+from smart_tuner.study.setup.identity import (
     CPU_QUOTA,
     KNOB_DATABASE,
     differences,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from smart_tuner.engine.platform import Platform
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.folder import StudyFolder
-    from smart_tuner.study.identity import Space
-    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.setup.identity import Space
+    from smart_tuner.study.setup.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

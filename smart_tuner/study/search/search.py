@@ -14,14 +14,14 @@ from smart_tuner.storages.ask import ask_within, fail_stale, route_of
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.keys import REASON
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.attach import attach_log
-from smart_tuner.study.crew import Crew
-from smart_tuner.study.events import Note, TrialsKept, TrialStarted
-from smart_tuner.study.names import BASELINE_MS, SPENT
-from smart_tuner.study.purpose import purpose_of
-from smart_tuner.study.structure import StructureQuestion
-from smart_tuner.study.timing_cache import CacheQuestion
-from smart_tuner.study.trial_end import trial_finished
+from smart_tuner.study.files.attach import attach_log
+from smart_tuner.study.files.names import BASELINE_MS, SPENT
+from smart_tuner.study.progress.crew import Crew
+from smart_tuner.study.progress.events import Note, TrialsKept, TrialStarted
+from smart_tuner.study.progress.trial_end import trial_finished
+from smart_tuner.study.search.purpose import purpose_of
+from smart_tuner.study.search.structure import StructureQuestion
+from smart_tuner.study.search.timing_cache import CacheQuestion
 from smart_tuner.trial.evaluate import RESULT_FILE, drop_engine, keep_trial
 from smart_tuner.trial.record import remove_leftovers, trial_from_json
 from smart_tuner.trial.trial import Trial, TrialOutcome
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.budget import Budget
-    from smart_tuner.study.events import Listener
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.progress.budget import Budget
+    from smart_tuner.study.progress.events import Listener
     from smart_tuner.trial.evaluate import Evaluator
 
 LOOK_SECONDS = 0.25

@@ -21,9 +21,9 @@ from smart_tuner.model.scratch import scratch_folder
 from smart_tuner.model.shapes import parse_shapes
 from smart_tuner.model.synthetic import parse_ranges
 from smart_tuner.route.expression import parse_expression
-from smart_tuner.study.base import merged_base, plugin_digests, rebase
-from smart_tuner.study.identity import KNOB_DATABASE
-from smart_tuner.study.precision import plan_precision, ready
+from smart_tuner.study.setup.base import merged_base, plugin_digests, rebase
+from smart_tuner.study.setup.identity import KNOB_DATABASE
+from smart_tuner.study.setup.precision import plan_precision, ready
 from smart_tuner.trial.arm import RemoteArm
 from smart_tuner.trial.options import EvaluatorOptions
 from smart_tuner.validate.asked import parse_epsilons, parse_metrics
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from smart_tuner.knobs.space import SearchSpace
     from smart_tuner.model.spec import ModelSpec
     from smart_tuner.model.workload import Workload
-    from smart_tuner.study.identity import Identity
-    from smart_tuner.study.precision import PrecisionPlan
-    from smart_tuner.study.settings import StudySettings
+    from smart_tuner.study.setup.identity import Identity
+    from smart_tuner.study.setup.precision import PrecisionPlan
+    from smart_tuner.study.setup.settings import StudySettings
 
 AUTO = "auto"
 

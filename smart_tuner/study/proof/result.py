@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import whole_file
-from smart_tuner.study.gain import Gain
+from smart_tuner.study.proof.gain import Gain
 from smart_tuner.validate.pairs import LossOverPairs
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from smart_tuner.engine.build import LOADER_FILE, MODEL_FILE
 from smart_tuner.errors import UserInputError
 from smart_tuner.model.files import file_digest, write_json
 from smart_tuner.route.parse import parse_route
-from smart_tuner.study.manifest import MANIFEST, SCHEMA_VERSION, parse_manifest
-from smart_tuner.study.result import GAINS, read_gain
+from smart_tuner.study.proof.manifest import MANIFEST, SCHEMA_VERSION, parse_manifest
+from smart_tuner.study.proof.result import GAINS, read_gain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from smart_tuner.engine.build import Engine
     from smart_tuner.engine.platform import Platform
     from smart_tuner.route.build_route import BuildRoute
-    from smart_tuner.study.folder import StudyFolder
-    from smart_tuner.study.fresh import Fresh
-    from smart_tuner.study.gain import Gain
-    from smart_tuner.study.plan import Plan
-    from smart_tuner.study.result import TuneResult
+    from smart_tuner.study.files.folder import StudyFolder
+    from smart_tuner.study.proof.fresh import Fresh
+    from smart_tuner.study.proof.gain import Gain
+    from smart_tuner.study.proof.result import TuneResult
     from smart_tuner.study.session import Session
+    from smart_tuner.study.setup.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from smart_tuner.priors.relevance import relevance_version, unlikely
 from smart_tuner.priors.sources import BASELINE_MS, network_of, observation
 from smart_tuner.priors.use import Believed, believe, doubt, weigh
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.study.folder import StudyFolder
-from smart_tuner.study.kept import open_kept_study
+from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.kept import open_kept_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from smart_tuner.model.spec import ModelSpec
     from smart_tuner.priors.found import SaidAndFound
     from smart_tuner.samplers.route_sampler.beliefs import Beliefs
-    from smart_tuner.study.plan import Plan
+    from smart_tuner.study.setup.plan import Plan
     from smart_tuner.validate.constraint import AccuracyConstraint
 
 PRIOR, NETWORK = "prior", "network"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.measure.statistics import combine
 from smart_tuner.measure.stop_rule import StopRule
-from smart_tuner.study.events import PhaseStarted
-from smart_tuner.study.finalists import (
+from smart_tuner.study.progress.events import PhaseStarted
+from smart_tuner.study.proof.finalists import (
     LEAST_REPORT_ROUNDS,
     REPORT_ROUNDS,
     best_rebuilt,
@@ -18,15 +18,15 @@ from smart_tuner.study.finalists import (
     shortlist,
     without_idle_knobs,
 )
-from smart_tuner.study.gain import Gain
-from smart_tuner.study.statistics import gain_over_builds
+from smart_tuner.study.proof.gain import Gain
+from smart_tuner.study.proof.statistics import gain_over_builds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from smart_tuner.route.build_route import BuildRoute
     from smart_tuner.storages.history import TrialRecord
-    from smart_tuner.study.fresh import Fresh, FreshBuilder
+    from smart_tuner.study.proof.fresh import Fresh, FreshBuilder
 
 SUSTAINED_BLOCK_SECONDS = 10.0
 SUSTAINED_PAIRS = 4

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import optuna
 
-    from smart_tuner.study.folder import StudyFolder
+    from smart_tuner.study.files.folder import StudyFolder
 
 
 def attach_log(study: optuna.Study, trial: optuna.Trial, folder: StudyFolder) -> None:

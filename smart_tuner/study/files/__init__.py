@@ -1,0 +1,1 @@
+"""What a study keeps, and how it is found, continued and joined."""

@@ -1,0 +1,1 @@
+"""Confirming finalists on fresh builds, the verdict, and what ships."""

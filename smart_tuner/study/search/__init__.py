@@ -1,0 +1,1 @@
+"""Asking for routes and trying them until the budget is spent."""

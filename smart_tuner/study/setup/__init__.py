@@ -1,0 +1,1 @@
+"""What a study is asked to do: settings, base, identity and the plan that they make."""
