@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
@@ -17,6 +18,10 @@ MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # The library behind numpy's matrix products starts a thread for each processor, used or not.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A pause of a busy machine is no fault of a test, wherever it falls.
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")
 
 # A job in the background of a script begins with Ctrl-C ignored, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING
 
@@ -61,14 +60,7 @@ def _gains(summary: StudySummary) -> Iterator[str]:
     gains = summary.headline.gains
     if not gains:
         return
-    rows = (
-        (
-            plain(name),
-            f"{gain.value:.3f}x",
-            "none" if math.isinf(gain.high) else f"{gain.low:.3f} to {gain.high:.3f}",
-        )
-        for name, gain in gains.items()
-    )
+    rows = ((plain(name), f"{gain.value:.3f}x", gain.interval) for name, gain in gains.items())
     yield from table(("gain", "estimate", "95 % interval"), rows)
     yield ""
 

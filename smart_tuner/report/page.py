@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -149,15 +148,7 @@ def _gains(result: TuneResult) -> Iterator[str]:
         return
     yield from table(
         ("gain of the best route", "estimate", "95 % interval", "samples"),
-        (
-            (
-                name,
-                f"{gain.value:.3f}x",
-                "none" if math.isinf(gain.high) else f"{gain.low:.3f} to {gain.high:.3f}",
-                str(gain.samples),
-            )
-            for name, gain in known
-        ),
+        ((name, f"{gain.value:.3f}x", gain.interval, str(gain.samples)) for name, gain in known),
     )
     yield ""
 

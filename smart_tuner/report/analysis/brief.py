@@ -112,7 +112,7 @@ def _expect(result: TuneResult) -> str:
 def _figure(gain: Gain) -> str:
     if math.isinf(gain.high):
         return f"{gain.value:.3f}x"
-    return f"{gain.value:.3f}x ({gain.low:.3f} to {gain.high:.3f})"
+    return f"{gain.value:.3f}x ({gain.interval})"
 
 
 def _accuracy(view: StudyView, headline: Headline) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from smart_tuner.report.html.parts import (
@@ -110,12 +109,7 @@ def _left_out(summary: StudySummary) -> str:
 def gains(summary: StudySummary) -> str:
     """All gains of the confirmed route."""
     rows = [
-        (
-            name,
-            f"{gain.value:.3f}x",
-            "none" if math.isinf(gain.high) else f"{gain.low:.3f} to {gain.high:.3f}",
-            gain.samples,
-        )
+        (name, f"{gain.value:.3f}x", gain.interval, gain.samples)
         for name, gain in summary.headline.gains.items()
     ]
     head = ("gain of the best route", "estimate", "95 % interval", "samples")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+WILD = 10.0
+"""Upper over lower bound beyond which figures would make a show of knowing something: two builds
+can give an interval from 0.003 to 1611."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gain:
@@ -26,7 +30,15 @@ class Gain:
     def __str__(self) -> str:
         if math.isinf(self.high):
             return f"{self.value:.3f}x (no interval from {self.samples} sample)"
-        return f"{self.value:.3f}x (95 % interval {self.low:.3f}-{self.high:.3f})"
+        return f"{self.value:.3f}x (95 % interval {self.interval.replace(' to ', '-')})"
+
+    @property
+    def interval(self) -> str:
+        """Its interval in words: ``1.055 to 1.079``, ``wider than tenfold``, or ``none``."""
+        if math.isinf(self.high):
+            return "none"
+        is_wild = self.high > WILD * self.low
+        return "wider than tenfold" if is_wild else f"{self.low:.3f} to {self.high:.3f}"
 
     @classmethod
     def from_log_ratio(cls, log_ratio: float, half_width: float, samples: int) -> Gain:

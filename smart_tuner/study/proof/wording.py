@@ -63,7 +63,7 @@ def sure_words(gain: Gain, source: str) -> str:
     """How sure a gain is, e.g. ``95 % interval 1.055 to 1.079, 5 fresh builds a side``."""
     if math.isinf(gain.high):
         return f"no interval, {source}"
-    return f"95 % interval {gain.low:.3f} to {gain.high:.3f}, {source}"
+    return f"95 % interval {gain.interval}, {source}"
 
 
 def builds_words(builds: int) -> str:

@@ -95,7 +95,7 @@ def test_recorded_compilers_take_the_place_of_simulated_ones(t4_file: Path) -> N
         (("--workloads", "0", "--out", "o"), "at least one workload"),
         (("--trials", "0", "--out", "o"), "1 to 10000 trials"),
         (("--jobs", "0", "--out", "o"), "at least one process"),
-        (("--seed", "-1", "--out", "o"), "seed of 0 or more"),
+        (("--seed", "-1", "--out", "o"), "a seed of 0 to 4,293"),
         (("--samplers", "fast", "--against", "mixed", "--out", "o"), "not among --samplers"),
         (("--recorded", "none.json", "--out", "o"), "none.json: No such file"),
         (("--knobs", "0", "--out", "o"), "1 to 2000 knobs"),

@@ -34,6 +34,12 @@ def test_one_build_has_no_interval() -> None:
     assert str(gain) == "1.105x (no interval from 1 sample)"
 
 
+def test_an_interval_that_tells_nothing_is_not_spelled_out() -> None:
+    wild = gain_over_builds([-1.4, 0.0])
+    assert wild.high > 1000
+    assert str(wild) == "2.014x (95 % interval wider than tenfold)"
+
+
 def test_faster_is_above_one_and_the_interval_is_around_it() -> None:
     gain = gain_over_builds([-0.1, -0.11, -0.09])
     assert 1 < gain.low < gain.value < gain.high
