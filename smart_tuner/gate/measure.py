@@ -130,10 +130,10 @@ class SideBySide:
                     open_side(arm, side, place / name)
                 arms.append(arm)
             stack.enter_context(measuring_lock(self.platform, before.options.on_wait))
-            return self._measured((arms[0], arms[1]), turned=turned)
+            watch = Watch(self.platform, on_wait=before.options.on_wait)
+            return self._measured((arms[0], arms[1]), watch, turned=turned)
 
-    def _measured(self, arms: tuple[RemoteArm, RemoteArm], *, turned: bool) -> Round:
-        watch = Watch(self.platform)
+    def _measured(self, arms: tuple[RemoteArm, RemoteArm], watch: Watch, *, turned: bool) -> Round:
         weights = {point.name: point.weight for point in self.workload.points}
         comparisons = []
         for point in self.workload.points:

@@ -113,7 +113,7 @@ class Baseline:
     def watch(self) -> Watch:
         """What compares on the platform's device."""
         if self._watch is None:
-            self._watch = Watch(self.platform)
+            self._watch = Watch(self.platform, on_wait=self._options.on_wait)
         return self._watch
 
     @property

@@ -29,7 +29,7 @@ class EvaluatorOptions:
         reference_from_baseline: Let the baseline make missing reference outputs, instead of an
             engine with every optimization off.
         precision: Folder that models are rewritten from, for routes that lower regions.
-        on_wait: Gets one line when the device is taken by another study.
+        on_wait: Gets one line when the device is taken by another study or process.
         python: Interpreter of the child processes, of an environment that has this version of
             smart_tuner; empty for this one, with its import path.
     """

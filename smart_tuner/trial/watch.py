@@ -36,8 +36,10 @@ PATIENCE_SECONDS = 60.0
 """How long a measurement waits for others to leave the GPU; then it goes on, and says so."""
 
 _LOOK_SECONDS = 0.5
+_LOOKS_UNTIL_TOLD = 2
+"""A process that is just ending is not worth a word."""
+
 _NOTABLE_LOAD = 0.25
-_NOTABLE_WAIT_SECONDS = 5.0
 
 
 @contextmanager
@@ -77,6 +79,7 @@ class Watch:
         *,
         look: Look = read_gpu,
         patience_seconds: float = PATIENCE_SECONDS,
+        on_wait: Callable[[str], None] | None = None,
     ) -> None:
         """Watch a device.
 
@@ -84,10 +87,13 @@ class Watch:
             platform: Names the device.
             look: Asks for the state of the GPU that the platform names, if it does.
             patience_seconds: How long to wait for others to leave the GPU.
+            on_wait: Gets one line when that takes long.
         """
         self._uuid = platform.details.get(UUID, "")
         self._look = look
+        self._device = platform.device
         self._patience_seconds = patience_seconds
+        self._on_wait = on_wait
         self._own = (os.getpid(), *crew_pids())
         self._residents: frozenset[int] = frozenset()
 
@@ -102,32 +108,35 @@ class Watch:
         Raises:
             RunError: An arm did not run, or reported no latency.
         """
-        if not self._uuid:
-            load = LoadMeter(self._own)
-            return _with_notes(compare(*arms, point, rule), _load_notes(load))
-        waited = self.wait_until_free()
+        if self._uuid:
+            self.wait_until_free()
         load = LoadMeter(self._own)
+        if not self._uuid:
+            return _with_notes(compare(*arms, point, rule), _load_notes(load))
         with GpuMeter(self._uuid, self._own, look=self._look) as meter:
             comparison = compare(*arms, point, rule)
             reading = meter.read()
-        notes = (*_wait_notes(waited), *_load_notes(load), *reading.notes())
+        notes = (*_load_notes(load), *reading.notes())
         return replace(_with_notes(comparison, notes), device=figures_of(reading))
 
-    def wait_until_free(self) -> float:
-        """Wait while others compute on the GPU, but not for ever; return for how many seconds.
+    def wait_until_free(self) -> None:
+        """Wait while others compute on the GPU, but not for ever, and say so.
 
         Who outlasts our patience is not waited for again: a desktop, or a server at rest, holds
         on to a GPU all the time.
         """
-        began = time.perf_counter()
-        deadline = began + self._patience_seconds
+        deadline = time.perf_counter() + self._patience_seconds
+        looks = 0
         while others := self._others() - self._residents:
+            looks += 1
+            if looks == _LOOKS_UNTIL_TOLD and self._on_wait is not None:
+                pids = ", ".join(map(str, sorted(others)))
+                self._on_wait(f"Waiting for {self._device}: others compute on it ({pids}).")
             left = deadline - time.perf_counter()
             if left <= 0:
                 self._residents |= others
-                break
+                return
             time.sleep(min(_LOOK_SECONDS, left))
-        return time.perf_counter() - began
 
     def _others(self) -> frozenset[int]:
         return frozenset(self._look(self._uuid).foreign(self._own) or ())
@@ -153,14 +162,6 @@ def _processors(device: str) -> tuple[str, ...]:
     """What to lock of a device without an id, always in the same order."""
     numbers = processors_in_use()
     return tuple(f"{device} processor {number}" for number in numbers) or (device,)
-
-
-def _wait_notes(seconds: float) -> tuple[str, ...]:
-    if seconds < _NOTABLE_WAIT_SECONDS:
-        return ()
-    return (
-        f"Waited {seconds:.0f} s for other processes to leave the GPU; they count as time spent.",
-    )
 
 
 def _load_notes(meter: LoadMeter) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ DISTURBANCES = {
     "Other processes kept": "other processes kept processors busy",
     "Other processes computed": "other processes computed on the GPU",
     "The GPU's clocks": "the GPU's clocks were held down",
-    "Waited ": "it had to wait for other processes to leave the GPU",
     "The GPU is shared": "the GPU was shared through the multi-process service",
     "The latency was still": "the latency was still changing after the warm-up",
 }

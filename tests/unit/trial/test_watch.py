@@ -63,7 +63,7 @@ def test_no_gpu_is_asked_for_a_platform_that_names_none() -> None:
 
 def test_measuring_waits_for_others_to_leave() -> None:
     looks = iter([state(1), state()])
-    assert Watch(GPU, look=lambda _: next(looks)).wait_until_free() < 5
+    Watch(GPU, look=lambda _: next(looks)).wait_until_free()
     assert next(looks, None) is None
 
 
@@ -74,13 +74,15 @@ def test_measuring_does_not_wait_for_ever_and_not_twice_for_the_same() -> None:
         asked.append(uuid)
         return state(1)
 
-    watch = Watch(GPU, look=look, patience_seconds=0.05)
+    told: list[str] = []
+    watch = Watch(GPU, look=look, patience_seconds=0.05, on_wait=told.append)
     started = time.perf_counter()
     watch.wait_until_free()
     assert time.perf_counter() - started >= 0.05
     asked.clear()
     watch.wait_until_free()
     assert asked == [UUID]
+    assert told == [f"Waiting for {GPU.device}: others compute on it (1)."]
 
 
 def test_a_device_is_locked_by_the_very_gpu_where_it_has_an_id(
