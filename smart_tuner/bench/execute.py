@@ -9,7 +9,6 @@ import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
@@ -138,11 +137,8 @@ class Plan(Protocol):
     def tasks(self) -> Iterable[Task]:
         """What it runs."""
 
-
-def _own_digest(plan: Plan, task: Task) -> str:
-    """Of the compiler that the task itself names."""
-    del plan
-    return task.workload.compiler().digest()
+    def digest(self, task: Task) -> str:
+        """Of what it runs a task on, today: kept runs on something else are refused."""
 
 
 def execute_plans(
@@ -151,7 +147,6 @@ def execute_plans(
     folder: Path,
     jobs: int,
     on_run: OnRun,
-    digest: Callable[[PlanT, Task], str] = _own_digest,
 ) -> dict[Task, Run]:
     """Carry out the plans of which the folder lacks a run, and return every run that it holds.
 
@@ -161,7 +156,6 @@ def execute_plans(
         folder: Where runs are kept.
         jobs: How many processes work; 1 works in this one.
         on_run: Hears how many of how many plans are finished, at once and after each.
-        digest: Of what a plan runs a task on, today: kept runs on something else are refused.
 
     Raises:
         StudyMismatch: A kept run was made on another version of its compiler.
@@ -173,7 +167,7 @@ def execute_plans(
     with ledger.opened():
         kept = ledger.read()
         for plan in plans:
-            _check_versions(kept, plan.tasks(), partial(digest, plan))
+            _check_versions(kept, plan.tasks(), plan.digest)
         missing = [plan for plan in plans if not kept.keys() >= {*plan.tasks()}]
         done = len(plans) - len(missing)
         on_run(done, len(plans))

@@ -138,7 +138,7 @@ def compare_families(
         UserInputError: The folder holds something else.
         EnvironmentNotFit: A worker was killed.
     """
-    kept = execute_plans(comparison.plans(), play_family, folder, jobs, on_run, FamilyPlan.digest)
+    kept = execute_plans(comparison.plans(), play_family, folder, jobs, on_run)
     gains = {cell.name: _gains(comparison, cell, kept) for cell in comparison.cells}
     pairs = [asdict(item) for item in _differences(comparison, kept)]
     summary = {"comparison": asdict(comparison), "gain": gains, "differences": pairs}

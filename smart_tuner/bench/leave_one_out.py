@@ -125,7 +125,7 @@ def leave_one_out(
         StudyMismatch: The folder holds runs on a study that has changed since.
     """
     plans = _plans(paths, numbers)
-    kept = execute_plans(plans, play_left_out, folder, jobs, on_run, LeftOut.digest)
+    kept = execute_plans(plans, play_left_out, folder, jobs, on_run)
     rows = [_row(plan, kept) for plan in plans]
     pooled = [asdict(item) for item in _pooled(plans, kept)]
     summary = {"seeds": numbers[0], "trials": numbers[1], "studies": rows, "differences": pooled}

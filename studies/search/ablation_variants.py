@@ -74,6 +74,9 @@ class Play:
     def tasks(self) -> tuple[Task, ...]:
         return (self.task,)
 
+    def digest(self, task: Task) -> str:
+        return task.workload.compiler().digest()
+
 
 def play_variant(play: Play) -> tuple[Run, ...]:
     """Run one search; a worker process calls this.
