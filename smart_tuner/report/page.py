@@ -16,7 +16,7 @@ from smart_tuner.report.prior_found import prior_lines
 from smart_tuner.report.reading import read_study
 from smart_tuner.report.setting import setting_facts
 from smart_tuner.report.words import OUTCOME_WORDS, ended, percent, shortened
-from smart_tuner.storages.history import finished_trials, outcome_key
+from smart_tuner.storages.history import outcome_key
 from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.files.folder import StudyFolder
 from smart_tuner.study.files.kept import open_kept_study
@@ -97,7 +97,7 @@ def write_report(root: Path) -> Top:
         commands=reproduction_of(view).commands,
         losses=tuple(manifest.get("losses", ())),
         limits=tuple(manifest.get("limits", ())),
-        records=finished_trials(study),
+        records=view.records,
         prior=prior_outcome(root),
         baseline_ms=float(study.user_attrs[BASELINE_MS]),
     )

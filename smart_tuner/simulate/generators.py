@@ -50,7 +50,7 @@ on what it was not tuned to. All three are assumptions:
 * `redundant`: four in five helping values come in twos that help for one reason, so that both
   gain no more than the better one: what was found first takes the gain of the next.
 * `harsh`: gates, interactions, crashing pairs, values that cost accuracy and restless builds at
-  once, each half as hard as in its own kind.
+  once, most of them about half as hard as in their own kinds.
 """
 
 from __future__ import annotations

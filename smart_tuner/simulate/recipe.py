@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from smart_tuner.simulate.compiler import SimulatedCompiler
 from smart_tuner.simulate.effects import Failure, PairEffect, ValueEffect
 from smart_tuner.simulate.knob_choice import choose_knobs, draw_gates
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from smart_tuner.simulate.effects import Gate, Noise
 
     Setting = tuple[str, str]
 
 EPSILON = 1e-3
-MATTERS = 0.01
-"""Size on the log latency from which a value counts as helping."""
 
 # How breaking values break. That crashes, wrong results and routes that the compiler does not
 # take all occur is seen; the shares are an assumption.
@@ -144,7 +143,7 @@ def _draw_effect(
     if role in (0, 1):
         log_latency = (-1 if role == 0 else 1) * _size(recipe, recipe.smallest, rng)
         if recipe.steep and role == 1 and rng.random() < recipe.steep:
-            log_latency = float(np.log(1.3 * (20 / 1.3) ** rng.random()))
+            log_latency = math.log(1.3 * (20 / 1.3) ** rng.random())
     elif role == 2:
         limit = 0.95 * recipe.smallest
         log_latency = min(limit, max(-limit, recipe.smallest / 6 * rng.standard_normal()))
@@ -176,7 +175,7 @@ def draw_pairs(
     firsts = _of_hubs(free, recipe.hubs, rng) if recipe.hubs else free
     found = {
         frozenset((pair.first, pair.second)): pair
-        for pair in _redundant_pairs(effects, recipe.redundant, rng)
+        for pair in _redundant_pairs(recipe, effects, rng)
     }
     for _ in range(round(recipe.pairs * knob_count)):
         first, second = _draw_two(firsts, free, rng)
@@ -204,14 +203,14 @@ def _of_hubs(settings: list[Setting], count: int, rng: np.random.Generator) -> l
 
 
 def _redundant_pairs(
-    effects: dict[Setting, ValueEffect], share: float, rng: np.random.Generator
+    recipe: Recipe, effects: dict[Setting, ValueEffect], rng: np.random.Generator
 ) -> list[PairEffect]:
     """Take back the smaller gain of every two helping values that help for one reason."""
-    if not share:
+    if not recipe.redundant:
         return []
-    helping = [item for item, effect in effects.items() if effect.log_latency <= -MATTERS]
+    helping = [item for item, effect in effects.items() if effect.log_latency <= -recipe.smallest]
     order = [helping[index] for index in rng.permutation(len(helping))]
-    kept = order[: 2 * round(share * len(order) / 2)]
+    kept = order[: 2 * round(recipe.redundant * len(order) / 2)]
     return [
         PairEffect(
             first,
