@@ -2,10 +2,11 @@
 
     python together.py OUT/NAME [ROUNDS]
 
-Each round builds the base anew and measures against it: the route with which each sampler's search ended (its fastest
-feasible trial), the winner that ships, and the bare default, without anything of the base. Routes are taken in another
+Each round builds the base anew and measures against it: the fastest feasible route of each search, as far as all of them
+got (so that the one with more trials has no advantage), the winner that ships, and the bare default, without anything of the base. Routes are taken in another
 order each round. Where the study leaves copies out, winner and bare default are also measured with copies from and to
-the host. Everything goes to OUT/NAME/together.json, round by round; a call goes on where the last one stopped.
+the host. Everything goes to OUT/NAME/together.json, round by round; a call goes on where the last one stopped. Studies that
+`assemble restore` brought back have no inputs; those are read anew.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from pathlib import Path
 
 import optuna
 
+from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.store import read_workload
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.route.parse import parse_route
-from smart_tuner.storages.history import best_feasible, finished_trials
-from smart_tuner.storages.journal import open_study
 from smart_tuner.study.files.folder import StudyFolder
-from smart_tuner.study.files.names import STUDY_NAME
 from smart_tuner.study.setup.plan import make_plan
 from smart_tuner.study.proof.result import Verdict, read_result
 from smart_tuner.study.session import DECIDED
@@ -52,11 +51,13 @@ def main(place: str, rounds: str = "2") -> None:
     out = folder / "together.json"
     kept = json.loads(out.read_text()) if out.exists() else {"rounds": []}
     kept |= {"network": folder.name, "found": found(folder), "bare": str(bare), "pairs": PAIRS}
-    workload = read_workload(plan.model, study.references)
-    constraint = constraint_from_json(document["accuracy"])
-    plan = plan.with_lowered(workload, study.precision)
-    options = plan.options_with(constraint, document.get(DECIDED, {}))
     with tempfile.TemporaryDirectory() as scratch:
+        workload = inputs_of(study, plan, document["seed"], Path(scratch))
+        constraint = constraint_from_json(document["accuracy"])
+        plan = plan.with_lowered(workload, study.precision if study.precision.exists() else Path(scratch) / "precision")
+        options = plan.options_with(constraint, document.get(DECIDED, {}))
+        with Evaluator(workload, options, Path(scratch) / "references") as evaluator:
+            evaluator.make_references()
         for number in range(len(kept["rounds"]), int(rounds)):
             with Evaluator(workload, options, Path(scratch) / str(number)) as evaluator:
                 kept["rounds"].append(measured(evaluator, routes, number, Path(scratch), plan.goal.fixed(PAIRS)))
@@ -100,21 +101,36 @@ def measured(evaluator, routes, number, scratch, rule):
     return rows
 
 
+def inputs_of(study: StudyFolder, plan, seed: int, scratch: Path):
+    """The inputs of a study: its own copies, or read anew where those were not kept."""
+    if study.references.exists():
+        return read_workload(plan.model, study.references)
+    return prepare_workload(plan.model, plan.inputs(seed), scratch / "inputs")[0]
+
+
 def found(folder: Path) -> dict[str, list[str]]:
     """Route to who found it: samplers by name, and ``shipped``."""
     by_route: dict[str, list[str]] = {}
-    for what in STRATEGIES:
-        study = StudyFolder(folder / f"{what}.study")
-        if not study.journal.exists():
-            continue
-        records = finished_trials(open_study(study.journal, STUDY_NAME, None, create=False))
-        best = best_feasible([record for record in records if record.route.settings and not record.unchanged])
-        if best is not None and best.value_ms is not None:
-            by_route.setdefault(str(best.route), []).append(what)
+    searches = {what: trials for what in STRATEGIES if (trials := trials_of(folder / f"{what}.study"))}
+    equal = min(map(len, searches.values()))
+    for what, trials in searches.items():
+        rows = [row for row in trials[:equal] if row["route"] and row["gain"] and is_feasible(row)]
+        if rows:
+            by_route.setdefault(max(rows, key=lambda row: row["gain"])["route"], []).append(what)
     result = read_result(folder / "default.study" / "result.json")
     if result.verdict is Verdict.WINNER:
         by_route.setdefault(str(result.route), []).append("shipped")
     return by_route
+
+
+def trials_of(study: Path) -> list[dict]:
+    """The trials of a search, in order; none if it was not run."""
+    file = study / "trials.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def is_feasible(row: dict) -> bool:
+    return row["outcome"] == "feasible" and not row["over_limits"] and not row["unchanged"]
 
 
 def bare_route(plan) -> BuildRoute:
