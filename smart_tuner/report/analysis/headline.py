@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from smart_tuner.report.analysis.deploy import deploy_words
 from smart_tuner.report.reading import RUNNING
-from smart_tuner.report.words import duration, percent
+from smart_tuner.report.words import duration, many, percent
 from smart_tuner.storages.history import best_feasible
 from smart_tuner.study.proof.gain import Gain
 from smart_tuner.study.proof.result import Verdict
 from smart_tuner.study.proof.wording import within_words
+from smart_tuner.validate.constraint import MEAN
 from smart_tuner.validate.losses import OutputLoss
 from smart_tuner.validate.pairs import over_pairs
 
@@ -45,6 +46,9 @@ METRIC_WORDS = {
 
 WIDE = 1.05
 """An interval whose ends are further apart than this factor is one of noise, not of builds."""
+
+CLOSE = 0.8
+"""Share of epsilon from which on a worst loss is called close to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,8 @@ def _cautions(view: StudyView) -> list[str]:
             "The inputs were synthetic: the accuracy claim holds for those only. Give real ones "
             "with --inputs, and --held-out to decide on others."
         )
+    if result.verdict is Verdict.WINNER and not result.provisional:
+        found.extend(_close_to_epsilon(view))
     own = result.engine_gain
     if result.verdict is Verdict.WINNER and own is not None and own.low < 1:
         found.append(
@@ -237,3 +243,17 @@ def _cautions(view: StudyView) -> list[str]:
         over = duration(view.spent_seconds - view.budget_seconds)
         found.append(f"The budget was overrun by {over}.")
     return found
+
+
+def _close_to_epsilon(view: StudyView) -> list[str]:
+    """Outputs that would break the limit with one pair that is a little worse than those seen.
+
+    Of n + 1 pairs drawn alike, the last is the worst with a chance of 1 in n + 1.
+    """
+    return [
+        f"The worst loss of output {row.output!r} is {row.worst / row.epsilon:.0%} of epsilon, on "
+        f"{many(row.pairs, 'pair')}: a new input is worse than all of these with a chance of 1 in "
+        f"{row.pairs + 1}. Give more with --held-out, or tune with a smaller --epsilon."
+        for row in _accuracy(view)
+        if row.over != MEAN and row.epsilon > 0 and row.worst > CLOSE * row.epsilon
+    ]

@@ -44,6 +44,7 @@ from smart_tuner.study.files.folder import StudyFolder
 from smart_tuner.study.proof.gain import Gain
 from smart_tuner.trial.fields import to_json
 from smart_tuner.trial.trial import TrialOutcome
+from smart_tuner.validate.pairs import LossOverPairs
 from tests.studies_for_viewing import Kind, make_study, running
 
 if TYPE_CHECKING:
@@ -397,6 +398,22 @@ def test_a_broken_study_is_told_as_far_as_it_goes(
     assert bool(view.problems) is (name not in quiet)
     assert all(problem in summary.headline.cautions for problem in view.problems)
     assert ("damaged" in summary.headline.sentence) is (name == "changed winner")
+
+
+@pytest.mark.parametrize(
+    ("worst", "over", "told"), [(0.049, "worst", 1), (0.03, "worst", 0), (0.049, "mean", 0)]
+)
+def test_a_loss_close_to_epsilon_is_told_with_what_a_new_input_may_do(
+    study_of: StudyOf, worst: float, over: str, told: int
+) -> None:
+    view = read_study(study_of(Kind.FINISHED).root)
+    assert view.result is not None
+    row = LossOverPairs("default", "y", "linf", worst, "a", 0.01, 7, 0.05, over)
+    result = replace(view.result, accuracy=(row,), provisional=False)
+    cautions = summarize(replace(view, result=result)).headline.cautions
+    close = [line for line in cautions if "of epsilon" in line]
+    assert len(close) == told
+    assert all("98% of epsilon, on 7 pairs" in line and "1 in 8" in line for line in close)
 
 
 def over(number: int, route: dict[str, str], violation: float) -> TrialRecord:
