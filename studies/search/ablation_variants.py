@@ -329,12 +329,8 @@ def _blame_values_alone(bad: np.ndarray, prior: np.ndarray, leak: np.ndarray) ->
     return _BLAME(bad, prior, np.full_like(leak, crashes.LEAK))
 
 
-_SHARES = crashes._shares
-
-
-def _expected_shares(flags: np.ndarray, failed: np.ndarray) -> tuple[float, float, np.ndarray]:
-    cleared = _SHARES(flags, failed)[2]
-    return crashes.EXPECTED_SHARE, crashes.EXPECTED_PAIR_SHARE, cleared
+def _expected_shares(fit: np.ndarray) -> tuple[float, float]:
+    return crashes.EXPECTED_SHARE, crashes.EXPECTED_PAIR_SHARE
 
 
 # ------------------------------------------------------------------ where the climb goes

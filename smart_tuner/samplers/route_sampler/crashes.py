@@ -19,8 +19,11 @@ EXPECTED_SHARE = 0.04
 EXPECTED_PAIR_SHARE = 3e-4
 """Share of pairs that break although neither value does."""
 
-_SHARES = np.array([0.003, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35])
-_PAIR_SHARES = np.array([1e-5, 3e-4, 1e-3, 3e-3, 8e-3, 2e-2, 5e-2])
+_SHARE, _PAIR_SHARE = np.meshgrid(
+    [0.003, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35],
+    [1e-5, 3e-4, 1e-3, 3e-3, 8e-3, 2e-2, 5e-2],
+    indexing="ij",
+)
 
 CLEARED = 1e-2
 """Left of the prior once a value was part of a route that worked."""
@@ -48,7 +51,59 @@ class Crashes:
     cleared: Flags
 
 
-def learn_crashes(flags: Flags, failed: Flags, prior: Figures | None = None) -> Crashes:
+@dataclass(slots=True)
+class Progress:
+    """How far routes were gone through: one after the other they take time, and they only become more.
+
+    Whether a call goes on from here or begins anew makes no difference to what it returns.
+
+    Attributes:
+        flags: The routes; shape (routes, values).
+        failed: Which of them broke.
+        fit: Log posterior of each combination of shares.
+        cleared: As in :class:`Crashes`.
+    """
+
+    flags: Flags
+    failed: Flags
+    fit: Figures
+    cleared: Flags
+
+    @classmethod
+    def start(cls, values: int) -> Progress:
+        """Before the first route of that many values."""
+        fit = -0.5 * np.log(_SHARE / EXPECTED_SHARE) ** 2
+        fit -= 0.125 * np.log(_PAIR_SHARE / EXPECTED_PAIR_SHARE) ** 2
+        none, cleared = np.zeros((0, values), dtype=bool), np.zeros((values, values), dtype=bool)
+        return cls(none, np.zeros(0, dtype=bool), fit, cleared)
+
+    def leads_to(self, flags: Flags, failed: Flags) -> bool:
+        """Whether these routes begin with those that were gone through."""
+        count = len(self.failed)
+        return np.array_equal(self.flags, flags[:count]) and np.array_equal(
+            self.failed, failed[:count]
+        )
+
+    def go_on(self, flags: Flags, failed: Flags) -> None:
+        """Each route is a trial of the values and pairs that no route before it has cleared."""
+        survives, pair_survives = np.log1p(-_SHARE), np.log1p(-_PAIR_SHARE)
+        count = len(self.failed)
+        for row, is_bad in zip(flags[count:], failed[count:], strict=True):
+            values = np.flatnonzero(row)
+            singles = int((~self.cleared[values, values]).sum())
+            works = singles * survives + _open_pairs(self.cleared, values) * pair_survives
+            self.fit += np.log(LEAK - np.expm1(works)) if is_bad else works
+            if not is_bad:
+                self.cleared[values[:, None], values] = True
+        self.flags, self.failed = flags, failed
+
+
+def learn_crashes(
+    flags: Flags,
+    failed: Flags,
+    prior: Figures | None = None,
+    progress: Progress | None = None,
+) -> Crashes:
     """Learn from all finished routes, in the order of their trials.
 
     Args:
@@ -56,8 +111,13 @@ def learn_crashes(flags: Flags, failed: Flags, prior: Figures | None = None) -> 
         failed: Which routes broke; shape (routes,).
         prior: Probability that each value breaks routes, where something is held of it already
             and NaN elsewhere; shape (values,).
+        progress: How far these routes were gone through; it is taken on to their end.
     """
-    share, pair_share, cleared = _shares(flags, failed)
+    if progress is None:
+        progress = Progress.start(flags.shape[1])
+    progress.go_on(flags, failed)
+    share, pair_share = _shares(progress.fit)
+    cleared = progress.cleared.copy()
     base = np.full(flags.shape[1], share)
     if prior is not None:
         base = np.where(np.isnan(prior), base, prior)
@@ -97,30 +157,15 @@ def blame(bad: Flags, prior: Figures, leak: Figures) -> Figures:
     return _probability(prior_odds + evidence.sum(axis=0))
 
 
-def _shares(flags: Flags, failed: Flags) -> tuple[float, float, Flags]:
-    """Shares of breaking values and pairs, and what is cleared: pairs, values on the diagonal.
-
-    Each route is a trial of the values and pairs that no route before it has cleared.
-    """
-    share, pair_share = np.meshgrid(_SHARES, _PAIR_SHARES, indexing="ij")
-    fit = -0.5 * np.log(share / EXPECTED_SHARE) ** 2
-    fit -= 0.125 * np.log(pair_share / EXPECTED_PAIR_SHARE) ** 2
-    survives, pair_survives = np.log1p(-share), np.log1p(-pair_share)
-    cleared = np.zeros((flags.shape[1], flags.shape[1]), dtype=bool)
-    for row, is_bad in zip(flags, failed, strict=True):
-        values = np.flatnonzero(row)
-        singles = int((~cleared[values, values]).sum())
-        works = singles * survives + _open_pairs(cleared, values) * pair_survives
-        fit += np.log(LEAK - np.expm1(works)) if is_bad else works
-        if not is_bad:
-            cleared[np.ix_(values, values)] = True
+def _shares(fit: Figures) -> tuple[float, float]:
+    """Shares of breaking values and of breaking pairs: means of the posterior."""
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
-    return float((weight * share).sum()), float((weight * pair_share).sum()), cleared
+    return float((weight * _SHARE).sum()), float((weight * _PAIR_SHARE).sum())
 
 
 def _open_pairs(cleared: Flags, values: npt.NDArray[np.int64]) -> float:
-    part = ~cleared[np.ix_(values, values)]
+    part = ~cleared[values[:, None], values]
     return float(part.sum() - part.diagonal().sum()) / 2
 
 
@@ -128,7 +173,8 @@ def _blame_pairs(bad: Flags, single: Figures, pair: Figures) -> None:
     """Raise, in place, the risk of pairs inside routes that no single value explains."""
     kept = np.where(bad, np.log1p(-np.minimum(single, 1 - 1e-9)), 0.0).sum(axis=1)
     for row, unexplained in zip(bad, np.exp(kept), strict=True):
-        values = np.ix_(np.flatnonzero(row), np.flatnonzero(row))
+        present = np.flatnonzero(row)
+        values = present[:, None], present
         total = pair[values].sum() / 2
         if unexplained > 0.05 and total > 0:
             raised = np.minimum(0.9, unexplained * pair[values] / total)

@@ -12,7 +12,7 @@ from typing_extensions import override
 from smart_tuner.samplers.route_sampler.allowances import learn_allowances
 from smart_tuner.samplers.route_sampler.climb import Costs, climb
 from smart_tuner.samplers.route_sampler.cover import cover
-from smart_tuner.samplers.route_sampler.crashes import learn_crashes
+from smart_tuner.samplers.route_sampler.crashes import Progress, learn_crashes
 from smart_tuner.samplers.route_sampler.effects import STEEPEST, fit_effects
 from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 from smart_tuner.samplers.route_sampler.trust import Held, trust_in
@@ -93,6 +93,7 @@ class RouteSampler(RouteProposer):
         self._held = Held.of(beliefs, self.space)
         self._routes = () if beliefs is None else tuple(map(self._believed, beliefs.routes))
         self._columns = np.array(self.space.alternatives, dtype=np.int64).reshape(-1, 2)
+        self._progress = Progress.start(len(self._columns))
 
     @override
     def infer_relative_search_space(
@@ -167,7 +168,9 @@ class RouteSampler(RouteProposer):
 
     def _risks(self, flags: Flags, failed: Flags, held: Held) -> Crashes:
         """What breaks, and of values that never ran what is held to break constraints."""
-        crashes = learn_crashes(flags, failed, held.failure)
+        if not self._progress.leads_to(flags, failed):
+            self._progress = Progress.start(flags.shape[1])
+        crashes = learn_crashes(flags, failed, held.failure, self._progress)
         never_ran = ~crashes.cleared.diagonal()
         return replace(crashes, single=crashes.single - never_ran * np.log1p(-held.violation))
 

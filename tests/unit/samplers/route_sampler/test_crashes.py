@@ -5,7 +5,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smart_tuner.samplers.route_sampler.crashes import Crashes, learn_crashes
+from smart_tuner.samplers.route_sampler.crashes import Crashes, Progress, learn_crashes
 
 
 def crashes(bad: list[set[int]], good: list[set[int]], size: int = 6) -> Crashes:
@@ -53,3 +53,35 @@ def test_any_history_gives_probabilities(bad: list[set[int]], good: list[set[int
     learnt = crashes(bad, good, size=5)
     for figures in (risk(learnt.single), risk(learnt.pair)):
         assert ((figures >= 0) & (figures < 1)).all()
+
+
+@given(
+    bad=rows, good=rows, seed=st.integers(0, 99), stops=st.lists(st.integers(0, 16), max_size=3)
+)
+def test_going_on_from_earlier_routes_changes_nothing(
+    bad: list[set[int]], good: list[set[int]], seed: int, stops: list[int]
+) -> None:
+    flags = np.array([[k in row for k in range(5)] for row in [*bad, *good]], dtype=bool)
+    flags = flags.reshape(-1, 5)
+    failed = np.arange(len(flags)) < len(bad)
+    order = np.random.default_rng(seed).permutation(len(flags))
+    flags, failed = flags[order], failed[order]
+    progress = Progress.start(5)
+    for stop in sorted(stops):
+        learn_crashes(flags[:stop], failed[:stop], None, progress)
+        assert progress.leads_to(flags, failed)
+    on, anew = learn_crashes(flags, failed, None, progress), learn_crashes(flags, failed)
+    assert np.array_equal(on.single, anew.single)
+    assert np.array_equal(on.pair, anew.pair)
+    assert np.array_equal(on.cleared, anew.cleared)
+
+
+def test_another_past_is_noticed() -> None:
+    flags = np.eye(4, dtype=bool)
+    failed = np.array([True, False, True, False])
+    progress = Progress.start(4)
+    progress.go_on(flags, failed)
+    assert progress.leads_to(np.vstack([flags, flags]), np.concatenate([failed, failed]))
+    assert not progress.leads_to(flags[:3], failed[:3])
+    assert not progress.leads_to(flags, ~failed)
+    assert not progress.leads_to(flags[::-1], failed)
