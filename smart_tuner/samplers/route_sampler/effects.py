@@ -35,9 +35,9 @@ SPIKE = 0.002
 ACTIVE_SHARE = 0.1
 """Share of values that do something, before anything is known."""
 
-STEEPEST = 0.25
-"""ln(latency ratio) up to which slower routes count; beyond, it makes no difference. A route that
-takes three times as long says that something in it is bad, not that each value is by so much."""
+STEEPEST = 0.405
+"""ln(latency ratio) from which on a slower route counts as broken, half as long again: something in
+it is bad, and how bad it is says nothing of the other values."""
 
 SWEEPS = 3
 """Rounds over all sites. More of them make the normal posterior too sure of itself."""

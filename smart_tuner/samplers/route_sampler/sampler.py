@@ -62,10 +62,11 @@ class RouteSampler(RouteProposer):
     Every ask reads the study afresh. It learns sparse effects on log latency, which values and
     pairs of values break routes, and what values use up of accuracy or other constraints; draws
     one set of effects that agrees with the measurements (Thompson sampling); and changes the best
-    route so far wherever the drawn gain outweighs the risk to break it. Half of the asks then set
-    knobs that seem not to matter so that values meet that never met. Values in routes that
-    left the engine unchanged count as without effect. The proposal is a pure function of the
-    study's finished and pending trials, the seed and the trial number.
+    route so far wherever the drawn gain outweighs the risk to break it. A route that takes half as
+    long again counts as broken: one bad value is behind it, not a sum of small effects. Half of
+    the asks then set knobs that seem not to matter so that values meet that never met. Values in
+    routes that left the engine unchanged count as without effect. The proposal is a pure function
+    of the study's finished and pending trials, the seed and the trial number.
 
     Args:
         space: Parameters by name. Trials tell values in a unit of time, above zero, the smaller
@@ -143,11 +144,13 @@ class RouteSampler(RouteProposer):
     def _learn(self, view: TrialView) -> _Learnt:
         space = self.space
         flags = space.flags(view.routes)
-        log_ratio = np.minimum(view.log_ratio(space.default), STEEPEST)
+        log_ratio = view.log_ratio(space.default)
+        bad = view.failed | (log_ratio > STEEPEST)
         idle = np.asarray(flags[view.unchanged].any(axis=0))
-        used = np.isfinite(log_ratio) & ~view.unchanged & ~view.failed
+        used = np.isfinite(log_ratio) & ~view.unchanged & ~bad
         table, target = flags[used] & ~idle, log_ratio[used]
-        trust = trust_in(self._held, flags, log_ratio, view.failed) if self._is_warm else 0.0
+        seen = np.minimum(log_ratio, STEEPEST)
+        trust = trust_in(self._held, flags, seen, view.failed) if self._is_warm else 0.0
         held = self._held.weighed(trust)
         effects = fit_effects(table, target, held.prior)
         if view.pending:
@@ -158,19 +161,19 @@ class RouteSampler(RouteProposer):
         is_default = np.asarray(~flags.any(axis=1))
         return _Learnt(
             effects=effects,
-            crashes=self._risks(flags, view.failed, held),
+            crashes=self._risks(flags, bad, held),
             allowances=learn_allowances(flags, view.constraints, is_default),
             idle=idle,
             base=space.flags([view.incumbent(space.default)])[0] & ~idle,
             trust=trust,
-            tried=np.asarray(flags[~view.failed & ~view.violated].any(axis=0)),
+            tried=np.asarray(flags[~bad & ~view.violated].any(axis=0)),
         )
 
-    def _risks(self, flags: Flags, failed: Flags, held: Held) -> Crashes:
-        """What breaks, and of values that never ran what is held to break constraints."""
-        if not self._progress.leads_to(flags, failed):
+    def _risks(self, flags: Flags, bad: Flags, held: Held) -> Crashes:
+        """What breaks or is very slow, and of values that never ran what is held to break limits."""
+        if not self._progress.leads_to(flags, bad):
             self._progress = Progress.start(flags.shape[1])
-        crashes = learn_crashes(flags, failed, held.failure, self._progress)
+        crashes = learn_crashes(flags, bad, held.failure, self._progress)
         never_ran = ~crashes.cleared.diagonal()
         return replace(crashes, single=crashes.single - never_ran * np.log1p(-held.violation))
 
@@ -197,7 +200,7 @@ class _Learnt:
         idle: Values that were part of a route that left the engine unchanged.
         base: The fastest route so far.
         trust: In the beliefs that the search began with.
-        tried: Values that some feasible route had.
+        tried: Values that some feasible route had that was not very slow.
     """
 
     effects: Effects

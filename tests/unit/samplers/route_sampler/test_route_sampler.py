@@ -185,6 +185,15 @@ def test_effects_are_found_and_what_breaks_is_left_alone() -> None:
     assert len(late) <= 3
 
 
+def test_what_is_many_times_slower_is_left_alone_as_what_breaks_is() -> None:
+    slow = {"k9": math.log(3), "k20": math.log(8), "k25": math.log(20)}
+    study = search(make(BINARY), BINARY, 60, {"k3": -0.1, "k7": -0.05, "k12": 0.1, **slow})
+    best = study.best_trial.params
+    assert (best["k3"], best["k7"], best["k12"]) == ("on", "on", "off")
+    late = [trial for trial in study.trials[30:] if any(trial.params[k] == "on" for k in slow)]
+    assert len(late) <= 3
+
+
 def test_how_many_times_slower_makes_no_difference() -> None:
     values = {"k0": -0.1, "k1": -0.05, "k2": -0.05, "k3": -0.02}
     twice, often = (
