@@ -36,18 +36,31 @@ def last_words(path: Path) -> str:
 
 
 def cap_log(path: Path) -> None:
-    """Cut a log that has passed ``MAX_LOG_BYTES`` down to its end; its writer must append."""
+    """Cut a log that has passed ``MAX_LOG_BYTES`` down to its end; its writer must append.
+
+    The writer goes on meanwhile: the end is copied to the beginning first, what is written during
+    that as well, and only then is the rest cut off. So the order stays, and nothing new is lost
+    but what is written in that very instant.
+    """
     try:
-        size = path.stat().st_size
+        if path.stat().st_size > MAX_LOG_BYTES:
+            with path.open("r+b", buffering=0) as log:
+                _cut(log.fileno())
     except OSError:
-        return
-    if size > MAX_LOG_BYTES:
-        end = _tail(path)
-        os.truncate(path, 0)
-        with path.open("a", encoding="utf-8") as log:
-            log.write(
-                f"[smart_tuner cut {size} bytes off this log; it goes on with its end]\n{end}"
-            )
+        return  # there is none, or no room for it
+
+
+def _cut(log: int) -> None:
+    size = os.fstat(log).st_size
+    begin = f"[smart_tuner cut {size} bytes off this log; it goes on with its end]\n".encode()
+    position = os.pwrite(log, begin, 0)
+    read = size - _TAIL_BYTES
+    while chunk := os.pread(log, _TAIL_BYTES, read):
+        if position + len(chunk) > min(read, MAX_LOG_BYTES // 2):
+            break  # it writes faster than it is copied
+        read += len(chunk)
+        position += os.pwrite(log, chunk, position)
+    os.ftruncate(log, position)
 
 
 def _tail(path: Path) -> str:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 from hypothesis import given
@@ -51,3 +53,22 @@ def test_last_words_are_one_bounded_printable_line(data: bytes) -> None:
         words = last_words(log)
     assert len(words) <= log_module._LAST_WORDS_LENGTH
     assert words == "" or words.isprintable()
+
+
+def test_a_log_that_is_written_while_it_is_cut_keeps_its_order_and_its_last_line(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "child.log"
+    flood = "import os\nfor i in range(50_000): os.write(1, b'%08d' % i + b'x' * 990 + b'\\n')"
+    with (
+        log.open("ab", buffering=0) as file,
+        subprocess.Popen([sys.executable, "-c", flood], stdout=file) as writer,
+    ):
+        while writer.poll() is None:
+            cap_log(log)
+    cap_log(log)
+    lines = [line for line in log.read_bytes().splitlines() if len(line) == 998]
+    numbers = [int(line[:8]) for line in lines]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] > 49_990
+    assert log.stat().st_size <= MAX_LOG_BYTES
