@@ -413,7 +413,7 @@ def test_a_loss_close_to_epsilon_is_told_with_what_a_new_input_may_do(
     cautions = summarize(replace(view, result=result)).headline.cautions
     close = [line for line in cautions if "of epsilon" in line]
     assert len(close) == told
-    assert all("98% of epsilon, on 7 pairs" in line and "1 in 8" in line for line in close)
+    assert all("98 % of epsilon, on 7 pairs" in line and "1 in 8" in line for line in close)
 
 
 def over(number: int, route: dict[str, str], violation: float) -> TrialRecord:
