@@ -529,6 +529,10 @@ VARIANTS: dict[str, Variant] = {
         "the shares of values and pairs that break are not learned",
         constants(crashes, _shares=_expected_shares),
     ),
+    "slow-adds-up": Variant(
+        "a route that is many times slower is a sum of effects, not broken",
+        constants(sampler, STEEPEST=float("inf")),
+    ),
     "no-clearing": Variant(
         "a value that ran is as suspect as one that never did", constants(crashes, CLEARED=1.0)
     ),
