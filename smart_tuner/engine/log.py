@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,12 +43,10 @@ def cap_log(path: Path) -> None:
     that as well, and only then is the rest cut off. So the order stays, and nothing new is lost
     but what is written in that very instant.
     """
-    try:
+    with suppress(OSError):  # there may be none
         if path.stat().st_size > MAX_LOG_BYTES:
             with path.open("r+b", buffering=0) as log:
                 _cut(log.fileno())
-    except OSError:
-        return  # there is none, or no room for it
 
 
 def _cut(log: int) -> None:

@@ -38,7 +38,7 @@ from smart_tuner.model.files import write_json
 from smart_tuner.report.markdown import table
 
 KINDS = "sparse,pairs,gated,crashy,dense,lossy,drifting"
-RESERVED = {3000, 4200}
+RESERVED = {3000, 3300, 3600, 4200}
 """Seeds that figures are reported on: what is decided by an ablation must not have seen them."""
 
 CONFIDENCE = 0.95

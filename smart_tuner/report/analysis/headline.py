@@ -251,8 +251,8 @@ def _close_to_epsilon(view: StudyView) -> list[str]:
     Of n + 1 pairs drawn alike, the last is the worst with a chance of 1 in n + 1.
     """
     return [
-        f"The worst loss of output {row.output!r} is {100 * row.worst / row.epsilon:.0f} % of epsilon, on "
-        f"{many(row.pairs, 'pair')}: a new input is worse than all of these with a chance of 1 in "
+        f"The worst loss of output {row.output!r} is {100 * row.worst / row.epsilon:.0f} % of "
+        f"epsilon, on {many(row.pairs, 'pair')}: a new input is worse than all of these with a chance of 1 in "
         f"{row.pairs + 1}. Give more with --held-out, or tune with a smaller --epsilon."
         for row in _accuracy(view)
         if row.over != MEAN and row.epsilon > 0 and row.worst > CLOSE * row.epsilon

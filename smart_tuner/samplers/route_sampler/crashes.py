@@ -51,11 +51,11 @@ class Crashes:
     cleared: Flags
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Progress:
-    """How far routes were gone through: one after the other they take time, and they only become more.
+    """How far routes were gone through, one after the other: they only become more.
 
-    Whether a call goes on from here or begins anew makes no difference to what it returns.
+    Whether one goes on from here or begins anew makes no difference but time.
 
     Attributes:
         flags: The routes; shape (routes, values).
@@ -84,18 +84,23 @@ class Progress:
             self.failed, failed[:count]
         )
 
-    def go_on(self, flags: Flags, failed: Flags) -> None:
-        """Each route is a trial of the values and pairs that no route before it has cleared."""
+    def after(self, flags: Flags, failed: Flags) -> Progress:
+        """Go on to the last of these routes; anew if they do not begin with those gone through.
+
+        Each route is a trial of the values and pairs that no route before it has cleared.
+        """
+        if not self.leads_to(flags, failed):
+            return Progress.start(flags.shape[1]).after(flags, failed)
         survives, pair_survives = np.log1p(-_SHARE), np.log1p(-_PAIR_SHARE)
-        count = len(self.failed)
+        count, fit, cleared = len(self.failed), self.fit.copy(), self.cleared.copy()
         for row, is_bad in zip(flags[count:], failed[count:], strict=True):
             values = np.flatnonzero(row)
-            singles = int((~self.cleared[values, values]).sum())
-            works = singles * survives + _open_pairs(self.cleared, values) * pair_survives
-            self.fit += np.log(LEAK - np.expm1(works)) if is_bad else works
+            singles = int((~cleared[values, values]).sum())
+            works = singles * survives + _open_pairs(cleared, values) * pair_survives
+            fit += np.log(LEAK - np.expm1(works)) if is_bad else works
             if not is_bad:
-                self.cleared[values[:, None], values] = True
-        self.flags, self.failed = flags, failed
+                cleared[values[:, None], values] = True
+        return Progress(flags, failed, fit, cleared)
 
 
 def learn_crashes(
@@ -111,13 +116,11 @@ def learn_crashes(
         failed: Which routes broke; shape (routes,).
         prior: Probability that each value breaks routes, where something is held of it already
             and NaN elsewhere; shape (values,).
-        progress: How far these routes were gone through; it is taken on to their end.
+        progress: How far they were gone through already, which saves time.
     """
-    if progress is None:
-        progress = Progress.start(flags.shape[1])
-    progress.go_on(flags, failed)
+    progress = (progress or Progress.start(flags.shape[1])).after(flags, failed)
     share, pair_share = _shares(progress.fit)
-    cleared = progress.cleared.copy()
+    cleared = progress.cleared
     base = np.full(flags.shape[1], share)
     if prior is not None:
         base = np.where(np.isnan(prior), base, prior)

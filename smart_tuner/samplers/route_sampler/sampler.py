@@ -171,8 +171,7 @@ class RouteSampler(RouteProposer):
 
     def _risks(self, flags: Flags, bad: Flags, held: Held) -> Crashes:
         """What breaks or is very slow, and of values that never ran what is held to break limits."""
-        if not self._progress.leads_to(flags, bad):
-            self._progress = Progress.start(flags.shape[1])
+        self._progress = self._progress.after(flags, bad)
         crashes = learn_crashes(flags, bad, held.failure, self._progress)
         never_ran = ~crashes.cleared.diagonal()
         return replace(crashes, single=crashes.single - never_ran * np.log1p(-held.violation))

@@ -68,7 +68,7 @@ def test_going_on_from_earlier_routes_changes_nothing(
     flags, failed = flags[order], failed[order]
     progress = Progress.start(5)
     for stop in sorted(stops):
-        learn_crashes(flags[:stop], failed[:stop], None, progress)
+        progress = progress.after(flags[:stop], failed[:stop])
         assert progress.leads_to(flags, failed)
     on, anew = learn_crashes(flags, failed, None, progress), learn_crashes(flags, failed)
     assert np.array_equal(on.single, anew.single)
@@ -79,9 +79,10 @@ def test_going_on_from_earlier_routes_changes_nothing(
 def test_another_past_is_noticed() -> None:
     flags = np.eye(4, dtype=bool)
     failed = np.array([True, False, True, False])
-    progress = Progress.start(4)
-    progress.go_on(flags, failed)
+    progress = Progress.start(4).after(flags, failed)
     assert progress.leads_to(np.vstack([flags, flags]), np.concatenate([failed, failed]))
     assert not progress.leads_to(flags[:3], failed[:3])
     assert not progress.leads_to(flags, ~failed)
     assert not progress.leads_to(flags[::-1], failed)
+    on = learn_crashes(flags, ~failed, None, progress)
+    assert np.array_equal(on.single, learn_crashes(flags, ~failed).single)
