@@ -3,8 +3,8 @@
     python together.py OUT/NAME [ROUNDS]
 
 Each round builds the base anew and measures against it: the fastest feasible route of each search, as far as all of them
-got (so that the one with more trials has no advantage), the winner that ships, and the bare default, without anything of the base. Routes are taken in another
-order each round. Where the study leaves copies out, winner and bare default are also measured with copies from and to
+got (so that the one with more trials has no advantage), the winner that ships, and the bare default, without anything of
+the base. Routes are taken in another order each round. Where the study leaves copies out, winner and bare default are also measured with copies from and to
 the host. Everything goes to OUT/NAME/together.json, round by round; a call goes on where the last one stopped. Studies that
 `assemble restore` brought back have no inputs; those are read anew.
 """
@@ -22,8 +22,10 @@ import optuna
 
 from smart_tuner.model.prepare import prepare_workload
 from smart_tuner.model.store import read_workload
+from smart_tuner.report.reading import read_study
 from smart_tuner.route.build_route import BuildRoute
 from smart_tuner.route.parse import parse_route
+from smart_tuner.storages.history import best_feasible
 from smart_tuner.study.files.folder import StudyFolder
 from smart_tuner.study.setup.plan import make_plan
 from smart_tuner.study.proof.result import Verdict, read_result
@@ -111,26 +113,17 @@ def inputs_of(study: StudyFolder, plan, seed: int, scratch: Path):
 def found(folder: Path) -> dict[str, list[str]]:
     """Route to who found it: samplers by name, and ``shipped``."""
     by_route: dict[str, list[str]] = {}
-    searches = {what: trials for what in STRATEGIES if (trials := trials_of(folder / f"{what}.study"))}
+    studies = {what: folder / f"{what}.study" for what in STRATEGIES}
+    searches = {what: read_study(root).records for what, root in studies.items() if StudyFolder(root).exists}
     equal = min(map(len, searches.values()))
-    for what, trials in searches.items():
-        rows = [row for row in trials[:equal] if row["route"] and row["gain"] and is_feasible(row)]
-        if rows:
-            by_route.setdefault(max(rows, key=lambda row: row["gain"])["route"], []).append(what)
+    for what, records in searches.items():
+        best = best_feasible(record for record in records[:equal] if record.route.settings and not record.unchanged)
+        if best is not None:
+            by_route.setdefault(str(best.route), []).append(what)
     result = read_result(folder / "default.study" / "result.json")
     if result.verdict is Verdict.WINNER:
         by_route.setdefault(str(result.route), []).append("shipped")
     return by_route
-
-
-def trials_of(study: Path) -> list[dict]:
-    """The trials of a search, in order; none if it was not run."""
-    file = study / "trials.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def is_feasible(row: dict) -> bool:
-    return row["outcome"] == "feasible" and not row["over_limits"] and not row["unchanged"]
 
 
 def bare_route(plan) -> BuildRoute:
