@@ -111,7 +111,8 @@ def network_of(document: Mapping[str, Any]) -> Network:
     """
     kept = document.get("network")
     identity = document.get("identity", {})
-    digest = str(identity.get("model", "")) if isinstance(identity, dict) else ""
+    said = str(identity.get("model", "")) if isinstance(identity, dict) else ""
+    digest = clean_sentence(said)[:300]
     settings = document.get("settings", {})
     model = str(settings.get("model", "")) if isinstance(settings, dict) else ""
     name = clean_sentence(model.rsplit("/", 1)[-1])[:300]
@@ -128,7 +129,7 @@ def network_of(document: Mapping[str, Any]) -> Network:
                 return Network.of(name, digest, spec.size_bytes, spec.operators)
     except (SmartTunerError, OSError):
         pass
-    return Network(name=name, sha256=digest[:300])
+    return Network(name=name, sha256=digest)
 
 
 def _located(model: str) -> Path | None:

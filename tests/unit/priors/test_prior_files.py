@@ -139,6 +139,18 @@ def test_it_keeps_what_effects_are_relative_to(tmp_path: Path) -> None:
     assert read_prior(path) == made
 
 
+@pytest.mark.parametrize("before", ["model = ", "device = ", "metric = "])
+def test_a_study_edited_by_hand_still_teaches(tmp_path: Path, before: str) -> None:
+    """A control character in what it says of itself is no reason to lose its trials."""
+    kept = Path(__file__).parents[3] / "studies" / "onnxruntime-cpu" / "xeon-4" / "densenet121"
+    for name in ("study.toml", "trials.jsonl"):
+        (tmp_path / name).write_bytes((kept / name).read_bytes())
+    edited(tmp_path / "study.toml", f'\n{before}"', f'\n{before}"\\t')
+    found = observe_study(tmp_path)
+    assert len(found.trials) == len(observe_study(kept).trials)
+    assert "\t" not in prior_text(build_prior([found]))
+
+
 def test_a_file_without_what_effects_are_relative_to_stays_the_same(file: Path) -> None:
     text = file.read_text()
     assert "half_width" not in text
