@@ -25,7 +25,7 @@ from smart_tuner.bench.play import play_with
 from smart_tuner.bench.run import Run, Task
 from smart_tuner.errors import UserInputError
 from smart_tuner.samplers import registry
-from smart_tuner.samplers.route_sampler import climb, cover, crashes, effects, sampler
+from smart_tuner.samplers.route_sampler import allowances, climb, cover, crashes, effects, sampler
 from smart_tuner.samplers.route_sampler.effects import Effects
 from smart_tuner.samplers.route_sampler.history import TrialView
 from smart_tuner.samplers.route_sampler.proposer import Proposal, Request
@@ -284,6 +284,18 @@ class HalfModelBase(ModelBase):
 # ------------------------------------------------------------------ what breaks
 
 
+def _never_slow(flags: Any, log_ratio: Any) -> Any:
+    return np.zeros(len(flags), dtype=bool)
+
+
+def _slower_than_the_default(flags: Any, log_ratio: Any) -> Any:
+    return log_ratio > effects.STEEPEST
+
+
+def _nobody_convicted(flags: Any, excess: Any, is_over: Any) -> Any:
+    return allowances._fit(flags, excess)
+
+
 def _no_risk(*arguments: Any) -> crashes.Crashes:
     learnt = crashes.learn_crashes(*arguments)
     return replace(learnt, single=0 * learnt.single, pair=0 * learnt.pair)
@@ -531,7 +543,11 @@ VARIANTS: dict[str, Variant] = {
     ),
     "slow-adds-up": Variant(
         "a route that is many times slower is a sum of effects, not broken",
-        constants(sampler, STEEPEST=float("inf")),
+        constants(sampler, STEEPEST=float("inf"), very_slow=_never_slow),
+    ),
+    "slow-by-default": Variant(
+        "a route counts as broken by how it compares with the default alone",
+        constants(sampler, very_slow=_slower_than_the_default),
     ),
     "no-clearing": Variant(
         "a value that ran is as suspect as one that never did", constants(crashes, CLEARED=1.0)
@@ -545,6 +561,10 @@ VARIANTS: dict[str, Variant] = {
     "losses-ignored": Variant("what uses up accuracy is not learned", kind=LossesIgnored),
     "losses-untimed": Variant(
         "latencies of routes over epsilon are not learned from", kind=LossesUntimed
+    ),
+    "no-conviction": Variant(
+        "a value that uses nothing somewhere is never behind a loss elsewhere",
+        constants(allowances, _convict=_nobody_convicted),
     ),
     "no-culprits": Variant("who is behind a loss is never drawn", constants(sampler, SURE=2.0)),
     "all-culprits": Variant("who is behind a loss is always drawn", constants(sampler, SURE=-1.0)),

@@ -25,6 +25,9 @@ ESTABLISHED = 3
 """A value seen in as many routes that ran has a use of its own; before, it is a suspect."""
 
 ROUNDS = 40
+FORESEEN = 0.5
+"""Share of what a route used up that its values must explain; else one of them is convicted."""
+
 SOFT = 0.05
 """Shares of an allowance that do not matter, so that small losses are not fitted to the last bit."""
 
@@ -91,16 +94,43 @@ def _used(key: str, values: Figures, default: Flags) -> Figures:
 def _learn(flags: Flags, used: Figures, default: Flags) -> tuple[float, Figures, Figures]:
     start = float(used[default].min()) if default.any() else min(float(used.min()), 0.0)
     excess = np.maximum(used - start, 0.0)
+    use = _convict(flags, excess, (used > 1) & (excess > 0))
+    known = flags.sum(axis=0) >= ESTABLISHED
+    unexplained = np.maximum(excess - flags @ np.where(known, use, 0.0), 0.0)
+    most = np.where(known, use, np.maximum(_least(flags, unexplained), use))
+    return start, use, most
+
+
+def _convict(flags: Flags, excess: Figures, is_over: Flags) -> Figures:
+    """What each value uses; what adds up, and of those that no sum blames, what they do mostly.
+
+    A value that breaks accuracy unless another one makes up for it has a route in which it used
+    nothing. So where routes went over an allowance although their values leave room, that value is
+    convicted that is in the most routes that did, less those that did not, and explains the former.
+    """
+    use, left, convicted = _fit(flags, excess), np.ones(len(excess), dtype=bool), {}
+    while (puzzling := left & is_over & (flags @ use < FORESEEN * excess)).any():
+        balance = flags[left & is_over].sum(axis=0) - flags[left & ~is_over].sum(axis=0)
+        worst = int(np.where(flags[puzzling].any(axis=0), balance, 0).argmax())
+        if balance[worst] <= 0:
+            break
+        explained = is_over & flags[:, worst]
+        convicted[worst] = excess[explained].min()
+        left &= ~explained
+        use = _fit(flags[left], excess[left])
+        use[list(convicted)] = list(convicted.values())
+    return use
+
+
+def _fit(flags: Flags, excess: Figures) -> Figures:
+    """Uses that add up to what routes used, none below zero."""
     table = flags.astype(float)
     use = 0.5 * _least(flags, excess)
     for _ in range(ROUNDS):
         fitted = table @ use + 1e-9
         weight = 1 / (fitted + SOFT)
         use = use * (table.T @ (weight * excess)) / np.maximum(table.T @ (weight * fitted), 1e-12)
-    known = flags.sum(axis=0) >= ESTABLISHED
-    unexplained = np.maximum(excess - table @ np.where(known, use, 0.0), 0.0)
-    most = np.where(known, use, np.maximum(_least(flags, unexplained), use))
-    return start, use, most
+    return use
 
 
 def _least(flags: Flags, excess: Figures) -> Figures:

@@ -123,6 +123,27 @@ def fit_effects(flags: npt.NDArray[np.bool_], log_ratio: Figures, prior: Prior) 
     return Effects(mean, table, log_ratio, sites, factor)
 
 
+def very_slow(flags: npt.NDArray[np.bool_], log_ratio: Figures) -> npt.NDArray[np.bool_]:
+    """Routes that take half as long again as the default, or as one all of whose values they have.
+
+    What such a route has on top of the other one is bad. Compared with the default alone, a bad
+    value would go unnoticed beside good ones, and be blamed on all that came with it.
+
+    Args:
+        flags: Which route has which value; shape (routes, values).
+        log_ratio: ln(latency / latency of the default route), NaN where there is none; shape
+            (routes,).
+
+    Returns:
+        Shape (routes,).
+    """
+    known = np.isfinite(log_ratio)
+    with one_thread():
+        lacking = (~flags).astype(np.float32) @ flags[known].astype(np.float32).T
+    within = np.where(lacking == 0, log_ratio[known], 0.0)
+    return np.asarray(log_ratio > within.min(axis=1, initial=0.0) + STEEPEST)
+
+
 def one_thread() -> AbstractContextManager[object]:
     """Keep linear algebra to one thread inside.
 

@@ -13,7 +13,7 @@ from smart_tuner.samplers.route_sampler.allowances import learn_allowances
 from smart_tuner.samplers.route_sampler.climb import Costs, climb
 from smart_tuner.samplers.route_sampler.cover import cover
 from smart_tuner.samplers.route_sampler.crashes import Progress, learn_crashes
-from smart_tuner.samplers.route_sampler.effects import STEEPEST, fit_effects
+from smart_tuner.samplers.route_sampler.effects import STEEPEST, fit_effects, very_slow
 from smart_tuner.samplers.route_sampler.proposer import Proposal, RouteProposer
 from smart_tuner.samplers.route_sampler.trust import Held, trust_in
 
@@ -63,10 +63,11 @@ class RouteSampler(RouteProposer):
     pairs of values break routes, and what values use up of accuracy or other constraints; draws
     one set of effects that agrees with the measurements (Thompson sampling); and changes the best
     route so far wherever the drawn gain outweighs the risk to break it. A route that takes half as
-    long again counts as broken: one bad value is behind it, not a sum of small effects. Half of
-    the asks then set knobs that seem not to matter so that values meet that never met. Values in
-    routes that left the engine unchanged count as without effect. The proposal is a pure function
-    of the study's finished and pending trials, the seed and the trial number.
+    long again as another one all of whose values it has counts as broken: one bad value is behind
+    that, not a sum of small effects. Half of the asks then set knobs that seem not to matter so
+    that values meet that never met. Values in routes that left the engine unchanged count as
+    without effect. The proposal is a pure function of the study's finished and pending trials, the
+    seed and the trial number.
 
     Args:
         space: Parameters by name. Trials tell values in a unit of time, above zero, the smaller
@@ -145,7 +146,7 @@ class RouteSampler(RouteProposer):
         space = self.space
         flags = space.flags(view.routes)
         log_ratio = view.log_ratio(space.default)
-        bad = view.failed | (log_ratio > STEEPEST)
+        bad = view.failed | very_slow(flags, log_ratio)
         idle = np.asarray(flags[view.unchanged].any(axis=0))
         used = np.isfinite(log_ratio) & ~view.unchanged & ~bad
         table, target = flags[used] & ~idle, log_ratio[used]
