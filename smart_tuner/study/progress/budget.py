@@ -48,6 +48,7 @@ class Budget:
         spent_before: Seconds that earlier sessions spent.
         cold_build_seconds: What a build takes that starts from an empty timing cache, as those
             of finalists do; 0 where trials tell that themselves.
+        keeps_back: There is something to confirm, which the search leaves time for.
         started: When this session began, by the monotonic clock.
     """
 
@@ -55,6 +56,7 @@ class Budget:
     trials: int | None = None
     spent_before: float = 0.0
     cold_build_seconds: float = 0.0
+    keeps_back: bool = True
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -78,7 +80,7 @@ class Budget:
         return max(min(FINALIST_SHARE * self.seconds, high), min(low, self.seconds / 2))
 
     def search_left(self, trial_seconds: Sequence[float]) -> float:
-        """Seconds left for the search.
+        """Seconds left for the search: all of them while there is nothing to confirm.
 
         Where builds are slow, finalists are left what a whole confirmation takes, up to their
         share; if that is too little for the least number of rounds, somewhat more.
@@ -86,6 +88,8 @@ class Budget:
         Args:
             trial_seconds: What finished trials took.
         """
+        if not self.keeps_back:
+            return self.left
         a_round = BUILDS_A_ROUND * max(_typical(trial_seconds), self.cold_build_seconds)
         whole = min(FULL_ROUNDS * a_round, FINALIST_SHARE * self.seconds)
         least = min(LEAST_ROUNDS * a_round, SLOW_SHARE * self.seconds)

@@ -19,6 +19,7 @@ from smart_tuner.study.files.names import BASELINE_MS, SPENT
 from smart_tuner.study.progress.crew import Crew
 from smart_tuner.study.progress.events import Note, TrialsKept, TrialStarted
 from smart_tuner.study.progress.trial_end import trial_finished
+from smart_tuner.study.proof.finalists import shortlist
 from smart_tuner.study.search.purpose import purpose_of
 from smart_tuner.study.search.structure import StructureQuestion
 from smart_tuner.study.search.timing_cache import CacheQuestion
@@ -59,6 +60,7 @@ class Search:
         missing: Knob and value of choices that this machine does not offer.
         trial_seconds: Deadline of one trial.
         listener: Hears what happens.
+        min_gain: The smallest gain that ships.
         rule: When a route is measured enough.
         crew: Who else works in the study.
         heard: Trials whose end the listener knows.
@@ -75,6 +77,7 @@ class Search:
     missing: frozenset[tuple[str, str]]
     trial_seconds: float
     listener: Listener
+    min_gain: float
     rule: StopRule = field(default_factory=StopRule)
     crew: Crew = field(default_factory=Crew)
     heard: set[int] = field(default_factory=set)
@@ -102,12 +105,14 @@ class Search:
     def run(self, budget: Budget) -> None:
         """Try routes until the search's share of the budget is spent or nothing is left to try.
 
+        That share is all of it as long as no route seems worth confirming.
         While others try what would otherwise be left, this waits: one of them may be lost.
         """
         while True:
             self._look_around(budget)
             records = finished_trials(self.study)
             seconds = [record.seconds.get("total", 0.0) for record in records]
+            budget.keeps_back = bool(shortlist(records, self.baseline_ms, self.min_gain))
             if self.crew.is_stopped(self.study) or not budget.allows_another(seconds):
                 return
             try:

@@ -53,6 +53,7 @@ def make_search(session: Session, study: optuna.Study, crew: Crew, listener: Lis
         missing=session.missing,
         trial_seconds=session.plan.settings.trial_timeout,
         listener=listener,
+        min_gain=session.plan.settings.min_gain,
         rule=session.plan.goal.search_rule,
         crew=crew,
         attaches=session.plan.settings.storage is not None,

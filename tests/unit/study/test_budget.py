@@ -59,6 +59,16 @@ def test_the_search_ends_for_want_of_time_or_of_trials() -> None:
     assert budget(1000.0).search_ends_in([2.0]) == pytest.approx(760, abs=1.0)
 
 
+def test_the_search_has_all_of_it_while_there_is_nothing_to_confirm() -> None:
+    late = budget(100.0, spent=75.0)
+    assert not late.allows_another([2.0])
+    late.keeps_back = False
+    assert late.search_left([2.0]) == pytest.approx(25.0, abs=1.0)
+    assert late.allows_another([2.0])
+    assert not late.allows_another([20.0])
+    assert late.trial_deadline([2.0], 300.0) == pytest.approx(25.0, abs=1.0)
+
+
 def test_a_trial_that_would_overrun_the_budget_is_not_begun() -> None:
     nearly = budget(100.0, spent=58.0)  # 12 s of search are left
     assert nearly.allows_another([])

@@ -57,6 +57,7 @@ class Bench:
             missing=missing,
             trial_seconds=trial_seconds,
             listener=self.listener,
+            min_gain=1.01,
         )
 
     def run(self, trials: int) -> Search:
@@ -242,8 +243,23 @@ def test_spent_time_is_kept_with_each_trial(bench: Bench) -> None:
 
 
 def test_a_time_budget_that_is_over_tries_nothing(bench: Bench) -> None:
-    bench.open().run(Budget(10.0, spent_before=9.0))
+    bench.open().run(Budget(10.0, spent_before=10.0))
     assert bench.evaluator.tried == []
+
+
+@pytest.mark.parametrize(("gain", "tried_for"), [(0.2, 70.0), (-0.2, 100.0)])
+def test_time_is_kept_back_only_for_what_is_worth_confirming(
+    bench: Bench, gain: float, tried_for: float
+) -> None:
+    budget = Budget(100.0)
+
+    def answer(tried: BuildRoute) -> Answer:
+        budget.spent_before += 5.0
+        return -gain if len(tried) else 0.0
+
+    bench.evaluator.answer = answer
+    bench.open().run(budget)
+    assert budget.spent == pytest.approx(tried_for, abs=6.0)
 
 
 def test_a_route_that_the_end_of_the_budget_cut_off_teaches_nothing(bench: Bench) -> None:
@@ -257,10 +273,10 @@ def test_a_route_that_the_end_of_the_budget_cut_off_teaches_nothing(bench: Bench
 
     bench.evaluator.answer = slow
     bench.open(trial_seconds=300.0).run(budget)
-    # 40 s of search were left: less than a trial may take, so running out says nothing.
+    # 70 s were left, nothing to confirm: less than a trial may take, so running out says nothing.
     assert bench.routes() == [""]
     deadline = bench.evaluator.deadlines[-1]
-    assert deadline == pytest.approx(40.0, abs=5.0)
+    assert deadline == pytest.approx(70.0, abs=5.0)
     assert bench.notes() == [
         "trial 1 did not fit into what was left of the budget: its route is tried again"
     ]
