@@ -16,6 +16,7 @@ from smart_tuner.cli.errors import INTERRUPTED, guarded
 from smart_tuner.cli.invocation import current
 from smart_tuner.cli.options import merged, with_settings
 from smart_tuner.cli.output import print_json
+from smart_tuner.knobs.text import many
 from smart_tuner.report.html.page import write_html
 from smart_tuner.report.outcome import print_result
 from smart_tuner.report.page import write_report
@@ -89,7 +90,7 @@ def run_study(
 
 
 def _limits(settings: StudySettings) -> str:
-    trials = "" if settings.trials is None else f", {settings.trials} trials"
+    trials = "" if settings.trials is None else f", {many(settings.trials, 'trial')}"
     return f"budget {duration(settings.budget)}{trials}"
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from smart_tuner.cli.errors import INTERRUPTED, guarded
 from smart_tuner.cli.invocation import current
 from smart_tuner.errors import UserInputError
+from smart_tuner.knobs.text import many
 from smart_tuner.report.terminal import display
 from smart_tuner.storages.address import check_url
 from smart_tuner.study.files.folder import StudyFolder
@@ -52,7 +53,7 @@ def command(
         again = shlex.join(current().words)
         print(f"smart-tuner: stopped, others go on; to join again: {again}", file=sys.stderr)
         return INTERRUPTED
-    print(f"{shift.worker}: {shift.trials} trials; {shift.why}")
+    print(f"{shift.worker}: {many(shift.trials, 'trial')}; {shift.why}")
     return 0
 
 

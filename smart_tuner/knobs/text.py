@@ -69,6 +69,11 @@ def shown(text: str) -> str:
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
 
 
+def many(count: int, noun: str) -> str:
+    """A count with its noun: ``1 trial``, ``2,000 trials``."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """A sentence that offers the closest names, or says where all of them are listed."""
     close = get_close_matches(word[:MAX_NAME_CHARACTERS], list(names), n=3)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.words import (
     OUTCOME_WORDS,
     latency_percent,
-    many,
     percent,
     shortened,
     times,

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.report.analysis.conditions import FIGURES
 from smart_tuner.report.analysis.outlook import expected_percent
 from smart_tuner.report.analysis.tradeoff import winners_of
@@ -13,7 +14,6 @@ from smart_tuner.report.words import (
     DEFAULT_WORD,
     counted,
     duration,
-    many,
     percent,
     times,
 )

@@ -100,11 +100,6 @@ def ended(trials: Mapping[str, int]) -> str:
     return ", ".join(part for part in ("the default", rest) if part)
 
 
-def many(count: int, noun: str) -> str:
-    """A count with its noun: ``1 trial``, ``2,000 trials``."""
-    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def times(count: int) -> str:
     """How often: ``once``, ``twice``, ``3 times``."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")

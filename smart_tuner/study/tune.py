@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from smart_tuner.devices.shares import settled
 from smart_tuner.errors import StudyMismatch, TrialError, UserInputError
+from smart_tuner.knobs.text import many
 from smart_tuner.measure.goal import Goal
 from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.history import finished_trials
@@ -143,9 +144,9 @@ def _run(
         known = measured_trials(session, settings.reuse)
         session.evaluator.take_for_tried(known)
         listener(
-            Note(f"{len(known)} trials of other studies count here if their routes are asked for")
+            Note(f"{many(len(known), 'trial')} of other studies can count here, for their routes")
         )
-    text = f"Searching {len(space.choices)} knobs with {settings.sampler!r}"
+    text = f"Searching {many(len(space.choices), 'knob')} with {settings.sampler!r}"
     listener(PhaseStarted("search", text, budget.spent))
     search_together(search, budget, others)
     return _conclude(session, search, budget)

@@ -114,9 +114,9 @@ def test_o28_a_winner_that_is_not_the_measured_file_is_never_loaded(
         ("no_final_newline", 0, "the last record lacked its line end; it was kept"),
         ("doubled_line", 0, ""),
         ("two_records_joined", 1, "cut \\d+ bytes of a record that was never finished"),
-        ("zero_bytes", 99, "\\d+ trials in .* are not in the journal"),
+        ("zero_bytes", 99, "\\d+ trials? in .* (is|are) not in the journal"),
         ("nul_tail", 0, "cut 512 bytes of a record that was never finished"),
-        ("only_first_line", 99, "\\d+ trials in .* are not in the journal"),
+        ("only_first_line", 99, "\\d+ trials? in .* (is|are) not in the journal"),
     ],
 )
 def test_o29_good_lines_of_a_damaged_journal_are_used(

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.measure.goal import Goal
 from smart_tuner.measure.latency import Statistic
 from smart_tuner.report.analysis.headline import METRIC_WORDS
-from smart_tuner.report.words import duration, many
+from smart_tuner.report.words import duration
 from smart_tuner.study.proof.wording import builds_words
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.report.analysis.deploy import deploy_words
 from smart_tuner.report.reading import RUNNING
-from smart_tuner.report.words import duration, many, percent
+from smart_tuner.report.words import duration, percent
 from smart_tuner.storages.history import best_feasible
 from smart_tuner.study.proof.gain import Gain
 from smart_tuner.study.proof.result import Verdict

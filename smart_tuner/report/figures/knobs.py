@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.report.analysis.effects import Finding
 from smart_tuner.report.figures.style import BAD, GOOD, PLAIN, QUIET, label, new_figure, shown
 from smart_tuner.report.words import latency_percent
@@ -86,7 +87,7 @@ def _effect_hover(value: ValueEffect) -> str:
     share = latency_percent(value.effect or 0.0)
     return (
         f"{shown(value.knob)}={shown(value.value)}: {value.finding.value}<br>"
-        f"latency {share:+.1f} %, 95 % interval {low:+.1f} to {high:+.1f}, {value.measured} trials"
+        f"latency {share:+.1f} %, 95 % interval {low:+.1f} to {high:+.1f}, {many(value.measured, 'trial')}"
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from smart_tuner.errors import SearchExhausted, UserInputError
+from smart_tuner.knobs.text import many
 from smart_tuner.measure.stop_rule import StopRule
 from smart_tuner.storages.ask import ask_within, fail_stale, route_of
 from smart_tuner.storages.history import finished_trials
@@ -95,8 +96,9 @@ class Search:
         begun = len(self.study.get_trials(deepcopy=False))
         lost = sum(number >= begun for number in self.folder.trial_numbers())
         if lost:
-            text = f"{lost} trials in {self.folder.root} are not in the journal, which was cut or"
-            self.listener(Note(f"{text} replaced: they count as not tried."))
+            text = f"{many(lost, 'trial')} in {self.folder.root} {'is' if lost == 1 else 'are'}"
+            why = "not in the journal, which was cut or replaced: not counted as tried."
+            self.listener(Note(f"{text} {why}"))
         self._bury()
         if records := finished_trials(self.study):
             self.listener(TrialsKept(records, self.baseline_ms))
@@ -132,7 +134,7 @@ class Search:
         """Wait until no other worker tries anything, so that nothing disturbs what follows."""
         others = self.crew.trials_of_others(self.study)
         if others:
-            self.listener(Note(f"waiting for {len(others)} trials of other workers"))
+            self.listener(Note(f"waiting for {many(len(others), 'trial')} of other workers"))
         while self.crew.trials_of_others(self.study):
             self._await_change(budget)
         self._look_around(budget)

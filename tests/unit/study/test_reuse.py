@@ -39,7 +39,7 @@ def test_a_route_that_another_study_measured_costs_nothing(
         assert record.outcome is before[route].outcome
         assert record.seconds == before[route].seconds
         assert record.half_width == before[route].half_width
-    assert any("trials of other studies count here" in note.text for note in heard.of(Note))
+    assert any("of other studies can count here" in note.text for note in heard.of(Note))
 
 
 def test_a_study_of_something_else_is_refused(planted: Planted, tmp_path: Path) -> None:
