@@ -212,8 +212,8 @@ def _violation(study: ObservedStudy, flags: Flags) -> Figures | None:
     if not np.isfinite(losses).any():
         return None
     is_default = np.asarray(~flags.any(axis=1))
-    use = learn_allowances(flags, {ACCURACY: losses}, is_default).use
-    return np.asarray(np.clip(use[0], 0.0, SURE))
+    learnt = learn_allowances(flags, {ACCURACY: losses}, is_default)
+    return np.asarray(np.clip(learnt.use[0] ** (1 / learnt.power[0]), 0.0, SURE))
 
 
 def _rounded(share: float, most: float) -> float:

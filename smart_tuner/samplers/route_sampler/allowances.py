@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
 
     Flags = npt.NDArray[np.bool_]
     Figures = npt.NDArray[np.float64]
+
+FULL = 0.97
+"""Share of an allowance that routes are filled up to, as long as sums of uses are to be trusted."""
+
+LOWER, HIGHER = 0.08, 0.014
+"""By how much ln of that share falls with a route that goes over all the same, and rises with one
+that does not: they balance when 15 of 100 go over (tracking a quantile, as in Gibbs and Candes,
+Adaptive Conformal Inference, NeurIPS 2021)."""
+
+LEAST_FULL = 0.3
+"""It falls no further than this."""
+
+POWERS = (1.0, 2.0)
+"""Losses add up as they are, or as rounding errors that know nothing of each other do: squared."""
 
 LARGEST = 30.0
 """Beyond this many allowances it makes no difference."""
@@ -34,18 +48,26 @@ SOFT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """Shares of each allowance that are used up; one row a constraint, kept up to 1.
+    """Shares of each allowance that are used up, to the power in which they add up.
 
     Attributes:
         start: By the default route; shape (constraints,).
         use: By each value on top, at least 0; shape (constraints, values).
         most: What a value of few trials uses if it alone is behind what these used up and no
             other value explains; ``use`` for all other values; shape (constraints, values).
+        limit: Up to which share routes are filled; shape (constraints,).
+        power: In which shares add up; shape (constraints,).
     """
 
     start: Figures
     use: Figures
     most: Figures
+    limit: Figures
+    power: Figures
+
+    def used(self, route: Flags) -> Figures:
+        """What a route is expected to use up of each, to its power; shape (constraints,)."""
+        return np.asarray(self.start + self.use[:, route].sum(axis=1))
 
     def sample(self, generator: np.random.Generator) -> Allowances:
         """Draw culprits: each suspect uses all that it can or nothing, ``use`` on average.
@@ -53,7 +75,7 @@ class Allowances:
         Without it, a value that was once seen beside a culprit would never be tried again.
         """
         hit = generator.random(self.use.shape) * self.most < self.use
-        return Allowances(self.start, np.where(hit, self.most, 0.0), self.most)
+        return replace(self, use=np.where(hit, self.most, 0.0))
 
 
 def learn_allowances(
@@ -76,9 +98,11 @@ def learn_allowances(
     ]
     shape = (len(learnt), flags.shape[1])
     return Allowances(
-        np.array([start for start, _, _ in learnt]),
-        np.array([use for _, use, _ in learnt]).reshape(shape),
-        np.array([most for _, _, most in learnt]).reshape(shape),
+        start=np.array([one.start for one in learnt]),
+        use=np.array([one.use for one in learnt]).reshape(shape),
+        most=np.array([one.most for one in learnt]).reshape(shape),
+        limit=np.array([one.limit for one in learnt]),
+        power=np.array([one.power for one in learnt]),
     )
 
 
@@ -91,14 +115,49 @@ def _used(key: str, values: Figures, default: Flags) -> Figures:
     return np.minimum(1 + values / scale, LARGEST)
 
 
-def _learn(flags: Flags, used: Figures, default: Flags) -> tuple[float, Figures, Figures]:
-    start = float(used[default].min()) if default.any() else min(float(used.min()), 0.0)
-    excess = np.maximum(used - start, 0.0)
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """One row of :class:`Allowances`, and how far it is from what was used."""
+
+    start: float
+    use: Figures
+    most: Figures
+    limit: float
+    power: float
+    error: float
+
+
+def _learn(flags: Flags, used: Figures, default: Flags) -> _Learnt:
+    """Let shares add up in the power that tells best what routes used."""
+    learnt = (_in_power(flags, used, default, power) for power in POWERS)
+    return min(learnt, key=lambda one: one.error)
+
+
+def _in_power(flags: Flags, used: Figures, default: Flags, power: float) -> _Learnt:
+    raised = np.maximum(used, 0.0) ** power
+    start = float(raised[default].min()) if default.any() else min(float(raised.min()), 0.0)
+    excess = np.maximum(raised - start, 0.0)
     use = _convict(flags, excess, (used > 1) & (excess > 0))
     known = flags.sum(axis=0) >= ESTABLISHED
     unexplained = np.maximum(excess - flags @ np.where(known, use, 0.0), 0.0)
     most = np.where(known, use, np.maximum(_least(flags, unexplained), use))
-    return start, use, most
+    told = np.maximum(start + flags @ use, 0.0) ** (1 / power)
+    error = float(np.abs(np.log((told + SOFT) / (np.maximum(used, 0.0) + SOFT))).mean())
+    return _Learnt(start, use, most, _limit(flags, used > 1) ** power, power, error)
+
+
+def _limit(flags: Flags, is_over: Flags) -> float:
+    """How far to fill routes, after those that should have kept the limit as far as one knew.
+
+    That is, every value was established, and had been in a route that kept it.
+    """
+    seen = flags.cumsum(axis=0) - flags
+    kept = flags & ~is_over[:, None]
+    is_known = (seen >= ESTABLISHED) & (kept.cumsum(axis=0) - kept > 0)
+    fill = most = math.log(FULL)
+    for row in np.flatnonzero(flags.any(axis=1) & (is_known | ~flags).all(axis=1)):
+        fill = min(most, fill - LOWER if is_over[row] else fill + HIGHER)
+    return max(LEAST_FULL, math.exp(fill))
 
 
 def _convict(flags: Flags, excess: Figures, is_over: Flags) -> Figures:
@@ -124,12 +183,17 @@ def _convict(flags: Flags, excess: Figures, is_over: Flags) -> Figures:
 
 def _fit(flags: Flags, excess: Figures) -> Figures:
     """Uses that add up to what routes used, none below zero."""
-    table = flags.astype(float)
     use = 0.5 * _least(flags, excess)
+    some = use > 0  # what begins at zero stays there
+    rows = flags[:, some].any(axis=1)
+    table, excess = flags[np.ix_(rows, some)].astype(float), excess[rows]
+    active = use[some]
     for _ in range(ROUNDS):
-        fitted = table @ use + 1e-9
+        fitted = table @ active + 1e-9
         weight = 1 / (fitted + SOFT)
-        use = use * (table.T @ (weight * excess)) / np.maximum(table.T @ (weight * fitted), 1e-12)
+        change = table.T @ (weight * excess) / np.maximum(table.T @ (weight * fitted), 1e-12)
+        active = active * change
+    use[some] = active
     return use
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from smart_tuner.samplers.route_sampler.allowances import FULL
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 CAUTION = 1.75
 """Exponent of the probability that a route works. With 1, groups of unknown values grow until
 two of three routes break; with 2, until two of five do."""
-
-FULL = 0.97
-"""Share of an allowance that routes are filled up to."""
 
 MAX_CHANGES = 80
 """No route is further than this from the one that it is made of."""
@@ -75,6 +74,28 @@ def climb(route: Flags, costs: Costs, limit: int = MAX_CHANGES) -> Flags:
     return route
 
 
+def trim(route: Flags, costs: Costs) -> Flags:
+    """Set knobs back until the route keeps every limit that was lowered, the cheapest first.
+
+    Where sums of uses are not to be trusted the best route so far is often one that kept its limit
+    by luck, and what is near it does not.
+
+    Args:
+        route: Which value it has; shape (values,). It is not changed.
+        costs: What routes are judged by.
+    """
+    route = route.copy()
+    allowances = costs.allowances
+    lowered = allowances.limit < FULL**allowances.power
+    while (over := lowered & (allowances.used(route) > allowances.limit)).any():
+        relief = np.where(route, allowances.use[over].sum(axis=0), 0.0)
+        if not relief.any():
+            break
+        price = np.where(relief > 0, -costs.effect / np.maximum(relief, 1e-12), np.inf)
+        route[int(price.argmin())] = False
+    return route
+
+
 def flip(route: Flags, value: int, knob: npt.NDArray[np.int64]) -> None:
     """Set a value, in place; or its knob's default if the route has the value already."""
     is_set = bool(route[value])
@@ -93,11 +114,12 @@ def _changes(route: Flags, costs: Costs, risk: Figures) -> tuple[Figures, Figure
     gains[present] = costs.effect[present]
     risks = risk - _instead(knob, present, risk)
     risks[present] = -risk[present]
-    start, use = costs.allowances.start, costs.allowances.use
-    for used, row in zip(start + use[:, present].sum(axis=1), use, strict=True):
+    allowances = costs.allowances
+    used = allowances.used(route)
+    for much, row, limit in zip(used, allowances.use, allowances.limit, strict=True):
         more = row - _instead(knob, present, row)
         more[present] = -row[present]
-        gains[(more > 1e-6) & (used + more > FULL)] = -1.0
+        gains[(more > 1e-6) & (much + more > limit)] = -1.0
     return gains, np.maximum(risks, -5.0)
 
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from smart_tuner.samplers.route_sampler.climb import FULL
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -82,7 +80,7 @@ class _State:
         strangers = np.where(costs.crashes.cleared, 0.0, 1.0)
         lacking = strangers[:, route].sum(axis=1)
         risk = costs.crashes.pair[:, route].sum(axis=1)
-        used = costs.allowances.start + costs.allowances.use[:, route].sum(axis=1)
+        used = costs.allowances.used(route)
         return cls(costs, tried, strangers, route.copy(), lacking, risk, used)
 
     def settle(self, values: slice, generator: np.random.Generator) -> None:
@@ -94,7 +92,9 @@ class _State:
         old = [values.start + int(index) for index in np.flatnonzero(present)]
         for value in old:
             self._set(value, on=False)
-        fits = (self.used[:, None] + self.costs.allowances.use[:, values] <= FULL).all(axis=0)
+        allowances = self.costs.allowances
+        used = self.used[:, None] + allowances.use[:, values]
+        fits = (used <= allowances.limit[:, None]).all(axis=0)
         allowed = self.tried[values] & fits & (effect - now < TOLERANCE)
         allowed &= self.spent + self.risk[values] <= RISK
         worth = np.where(allowed, self.lacking[values] + generator.random(effect.size), 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from smart_tuner.samplers.route_sampler.allowances import learn_allowances
-from smart_tuner.samplers.route_sampler.climb import Costs, climb
+from smart_tuner.samplers.route_sampler.climb import Costs, climb, trim
 from smart_tuner.samplers.route_sampler.cover import cover
 from smart_tuner.samplers.route_sampler.crashes import Progress, learn_crashes
 from smart_tuner.samplers.route_sampler.effects import STEEPEST, fit_effects, very_slow
@@ -127,7 +127,7 @@ class RouteSampler(RouteProposer):
         if spread > SURE:
             allowances = allowances.sample(generator)
         costs = Costs(self._columns[:, 0], effect, learnt.crashes, allowances)
-        flags = climb(learnt.base, costs)
+        flags = climb(trim(learnt.base, costs), costs)
         covers = spread > 1 - COVERING * learnt.tried.mean()
         if covers:  # without values that never ran: if it breaks, it is a pair's fault
             flags &= learnt.tried | learnt.base

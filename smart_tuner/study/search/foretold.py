@@ -65,7 +65,7 @@ def foretold(
         model = learn_allowances(
             before, {ACCURACY: shares[:place]}, np.asarray(~before.any(axis=1))
         )
-        expected = float(model.start[0] + model.use[0] @ flags[place])
+        expected = float(model.used(flags[place])[0] ** (1 / model.power[0]))
         found.append(
             Foretold(
                 number=known[place].number,

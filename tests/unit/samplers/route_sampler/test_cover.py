@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smart_tuner.samplers.route_sampler.allowances import Allowances
+from smart_tuner.samplers.route_sampler.allowances import FULL, Allowances
 from smart_tuner.samplers.route_sampler.climb import Costs
 from smart_tuner.samplers.route_sampler.cover import RISK, cover
 from smart_tuner.samplers.route_sampler.crashes import Crashes
@@ -30,7 +30,13 @@ def costs(
             pair=np.full((VALUES, VALUES), pair_risk),
             cleared=np.zeros((VALUES, VALUES), dtype=bool) if cleared is None else cleared,
         ),
-        allowances=Allowances(np.zeros(1), np.full((1, VALUES), use), np.zeros((1, VALUES))),
+        allowances=Allowances(
+            np.zeros(1),
+            np.full((1, VALUES), use),
+            np.zeros((1, VALUES)),
+            np.array([FULL]),
+            np.ones(1),
+        ),
     )
 
 
