@@ -60,6 +60,9 @@ HALVES = {
 """The same for half precision, which hardly any task notices: the largest difference of any element."""
 
 PRECISION = "precision.*"
+LEAST_DRAWN = 0.02
+"""Share of epsilon below which losses are drawn as that."""
+
 STOPPED = 130
 """Exit code of a study that Ctrl-C stopped."""
 
@@ -282,15 +285,15 @@ def draw_trust(path: Path, name: str, trials: list[dict]) -> None:
             of_kind = [one for one in some if one["is_known"] is known]
             name_of_kind = label + ("" if known else ", with a value that was new")
             if of_kind:
-                points = [[one[key] for one in of_kind] for key in ("expected", "found")]
+                points = [[max(LEAST_DRAWN, one[key]) for one in of_kind] for key in ("expected", "found")]
                 axes.scatter(*points, s=16, color=color, marker=marker, label=name_of_kind)
-    figures = [one[key] for one in trials for key in ("expected", "found") if one[key] > 0]
+    figures = [max(LEAST_DRAWN, one[key]) for one in trials for key in ("expected", "found")]
     ends = [min(figures), max(figures)]
     axes.plot(ends, ends, color="black", linewidth=0.8, label="as foretold")
     axes.axhline(1, color="tab:red", linewidth=0.8, label="epsilon")
     axes.axvline(1, color="tab:red", linewidth=0.8)
     axes.set(xscale="log", yscale="log", title=f"{name}: the accuracy model, one trial ahead")
-    axes.set_xlabel("foretold from the trials before: loss / epsilon")
+    axes.set_xlabel(f"foretold from the trials before: loss / epsilon\n(less than {LEAST_DRAWN} is drawn at the edge)")
     axes.set_ylabel("found: loss / epsilon")
     axes.legend(fontsize=7)
     figure.savefig(path)
