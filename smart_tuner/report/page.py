@@ -20,10 +20,10 @@ from smart_tuner.storages.history import outcome_key
 from smart_tuner.storages.keys import OVER_LIMIT
 from smart_tuner.study.files.folder import StudyFolder
 from smart_tuner.study.files.kept import open_kept_study
+from smart_tuner.study.files.names import BASELINE_MS
 from smart_tuner.study.files.prior import prior_outcome
 from smart_tuner.study.proof.result import Verdict, read_result
 from smart_tuner.study.proof.winner import read_manifest
-from smart_tuner.study.search.search import BASELINE_MS
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.limits import LimitUse
 from smart_tuner.validate.losses import OutputLoss

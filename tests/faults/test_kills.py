@@ -9,7 +9,7 @@ import pytest
 from optuna.trial import TrialState
 
 from smart_tuner.storages.history import finished_trials
-from smart_tuner.study.search.search import SPENT
+from smart_tuner.study.files.names import SPENT
 from smart_tuner.trial.trial import TrialOutcome
 from tests.faults.victim import Victim
 

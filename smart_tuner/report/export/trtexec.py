@@ -16,7 +16,7 @@ from smart_tuner.storages.keys import LOSSES
 from smart_tuner.storages.tuning_cache_row import METRICS, CacheRow
 from smart_tuner.storages.tuning_cache_write import CacheRun, cache_lines, route_text
 from smart_tuner.study.files.kept import open_kept_study
-from smart_tuner.study.search.search import BASELINE_MS
+from smart_tuner.study.files.names import BASELINE_MS
 from smart_tuner.trial.trial import TrialOutcome
 from smart_tuner.validate.constraint import MEAN
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.keys import REASON
 from smart_tuner.storages.tell import tell_trial
 from smart_tuner.study.files.attach import attach_log
-from smart_tuner.study.files.names import BASELINE_MS, SPENT
 from smart_tuner.study.progress.crew import Crew
 from smart_tuner.study.progress.events import Note, TrialsKept, TrialStarted
 from smart_tuner.study.progress.trial_end import trial_finished
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25
 """How often a worker looks around while it waits for others."""
-
-__all__ = ["BASELINE_MS", "SPENT", "Search", "frozen_baseline_ms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,24 +274,3 @@ class Search:
         elif number not in self.heard:
             self.heard.add(number)
             self.listener(trial_finished(record, records, self.baseline_ms, budget))
-
-
-def frozen_baseline_ms(
-    study: optuna.Study, medians: Mapping[str, float], weights: Mapping[str, float]
-) -> float:
-    """The baseline latency that values of this study are counted from.
-
-    The first session writes it; later ones read it, so that values of all sessions compare.
-
-    Args:
-        study: The study.
-        medians: Baseline median in milliseconds by workload point.
-        weights: Weight by workload point.
-    """
-    kept = study.user_attrs.get(BASELINE_MS)
-    if isinstance(kept, float) and kept > 0:
-        return kept
-    total = sum(weights.values())
-    value = math.exp(sum(weights[p] * math.log(medians[p]) for p in weights) / total)
-    study.set_user_attr(BASELINE_MS, value)
-    return value

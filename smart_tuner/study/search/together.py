@@ -17,7 +17,8 @@ from smart_tuner.errors import SmartTunerError
 from smart_tuner.storages.leases import Lease
 from smart_tuner.study.progress.crew import STOP
 from smart_tuner.study.progress.events import Note
-from smart_tuner.study.search.search import Search, frozen_baseline_ms
+from smart_tuner.study.search.baseline import frozen_baseline_ms
+from smart_tuner.study.search.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

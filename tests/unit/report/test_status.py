@@ -32,7 +32,7 @@ from smart_tuner.samplers.registry import make_sampler
 from smart_tuner.storages.ask import ask_trial
 from smart_tuner.storages.journal import open_study
 from smart_tuner.storages.tell import tell_trial
-from smart_tuner.study.search.search import BASELINE_MS, SPENT
+from smart_tuner.study.files.names import BASELINE_MS, SPENT
 from smart_tuner.trial.trial import Trial, TrialOutcome
 
 CHOICES = {"speed": ("slow", "fast"), "grave": ("no", "yes", "very", "so")}

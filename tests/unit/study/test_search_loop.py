@@ -11,9 +11,11 @@ from smart_tuner.samplers.registry import make_sampler, sampler_names
 from smart_tuner.storages.history import finished_trials
 from smart_tuner.storages.journal import open_study
 from smart_tuner.study.files.folder import StudyFolder
+from smart_tuner.study.files.names import BASELINE_MS, SPENT
 from smart_tuner.study.progress.budget import Budget
 from smart_tuner.study.progress.events import Note, TrialFinished, TrialStarted
-from smart_tuner.study.search.search import BASELINE_MS, SPENT, Search, frozen_baseline_ms
+from smart_tuner.study.search.baseline import frozen_baseline_ms
+from smart_tuner.study.search.search import Search
 from smart_tuner.trial.trial import Trial, TrialOutcome
 from tests.unit.study.pretend import Answer, PretendEvaluator, Recorder
 
