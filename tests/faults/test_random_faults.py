@@ -3,6 +3,7 @@
 The suite runs a few seeds; ``pytest tests/faults --fault-seeds 50`` runs more.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -32,10 +33,16 @@ time.time = lambda: _time() - 3600 * (time.monotonic() - _start > 3)
 """A clock that an administrator sets back by an hour after three seconds."""
 
 
+ENDED = contextlib.suppress(psutil.NoSuchProcess)
+"""A process may end at any moment, before anything is done to it."""
+
+
 def family(session: Session) -> tuple[list[psutil.Process], list[psutil.Process]]:
     """Workers of a leading session, and children of either that build and measure."""
-    below = psutil.Process(session.process.pid).children(recursive=True)
-    lines = [(process, " ".join(process.cmdline())) for process in below]
+    lines = []
+    for process in psutil.Process(session.process.pid).children(recursive=True):
+        with ENDED:
+            lines.append((process, " ".join(process.cmdline())))
     workers = [process for process, line in lines if " worker " in line]
     return workers, [process for process, line in lines if "trial.child" in line]
 
@@ -50,18 +57,21 @@ def terminate_leader(session: Session, dice: random.Random) -> None:
 
 def kill_worker(session: Session, dice: random.Random) -> None:
     for process in family(session)[0]:
-        process.kill()
+        with ENDED:
+            process.kill()
 
 
 def kill_children(session: Session, dice: random.Random) -> None:
     for process in family(session)[1]:
         if dice.random() < 0.7:
-            process.kill()
+            with ENDED:
+                process.kill()
 
 
 def freeze_children(session: Session, dice: random.Random) -> None:
     for process in family(session)[1]:
-        process.suspend()
+        with ENDED:
+            process.suspend()
     time.sleep(0.5)
     session.send(signal.SIGTERM)
 
