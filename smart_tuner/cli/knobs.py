@@ -19,6 +19,7 @@ from smart_tuner.knobs.database import KnobDatabase
 from smart_tuner.knobs.groups import group_knobs
 from smart_tuner.knobs.read import write_database
 from smart_tuner.knobs.search import search_knobs
+from smart_tuner.knobs.text import many
 from smart_tuner.model.load import load_model
 from smart_tuner.model.public import locate_model
 from smart_tuner.priors.relevance import unlikely
@@ -107,7 +108,7 @@ def _print_knobs(knobs: Sequence[Knob], console: Console, doubts: Mapping[str, s
     """Group by group, two lines a knob; on a terminal the second one is wrapped."""
     width = max(20, console.width - len(INDENT)) if console.is_terminal else sys.maxsize
     for group in group_knobs(knobs):
-        count = f"{len(group.knobs)} {'knob' if len(group.knobs) == 1 else 'knobs'}"
+        count = many(len(group.knobs), "knob")
         console.print(Text(f"# {group.title}: {count}", style="cyan"), soft_wrap=True)
         for knob in group.knobs:
             doubt = doubts.get(knob.name, "")

@@ -13,6 +13,7 @@ from smart_tuner.knobs.text import (
     PLACEHOLDERS,
     comparison_form,
     did_you_mean,
+    many,
     shown,
     value_fault,
 )
@@ -95,7 +96,7 @@ def left_out(database: KnobDatabase, options: SpaceOptions) -> Mapping[str, str]
 def count_left_out(reasons: Mapping[str, str]) -> tuple[str, ...]:
     """One phrase a reason with its count, the most frequent first: ``14 knobs open and ...``."""
     counts = Counter(reasons.values()).most_common()
-    return tuple(f"{count} {'knob' if count == 1 else 'knobs'} {why}" for why, count in counts)
+    return tuple(f"{many(count, 'knob')} {why}" for why, count in counts)
 
 
 def _matched(database: KnobDatabase, patterns: Iterable[str]) -> set[str]:

@@ -129,11 +129,12 @@ class _Learnt:
 
 def _learn(flags: Flags, used: Figures, default: Flags) -> _Learnt:
     """Let shares add up in the power that tells best what routes used."""
-    learnt = (_in_power(flags, used, default, power) for power in POWERS)
+    fill = _fill(flags, used > 1)
+    learnt = (_in_power(flags, used, default, power, fill) for power in POWERS)
     return min(learnt, key=lambda one: one.error)
 
 
-def _in_power(flags: Flags, used: Figures, default: Flags, power: float) -> _Learnt:
+def _in_power(flags: Flags, used: Figures, default: Flags, power: float, fill: float) -> _Learnt:
     raised = np.maximum(used, 0.0) ** power
     start = float(raised[default].min()) if default.any() else min(float(raised.min()), 0.0)
     excess = np.maximum(raised - start, 0.0)
@@ -143,10 +144,10 @@ def _in_power(flags: Flags, used: Figures, default: Flags, power: float) -> _Lea
     most = np.where(known, use, np.maximum(_least(flags, unexplained), use))
     told = np.maximum(start + flags @ use, 0.0) ** (1 / power)
     error = float(np.abs(np.log((told + SOFT) / (np.maximum(used, 0.0) + SOFT))).mean())
-    return _Learnt(start, use, most, _limit(flags, used > 1) ** power, power, error)
+    return _Learnt(start, use, most, fill**power, power, error)
 
 
-def _limit(flags: Flags, is_over: Flags) -> float:
+def _fill(flags: Flags, is_over: Flags) -> float:
     """How far to fill routes, after those that should have kept the limit as far as one knew.
 
     That is, every value was established, and had been in a route that kept it.

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from smart_tuner.knobs.text import many
 from smart_tuner.storages.history import outcome_key
 from smart_tuner.study.proof.gain import Gain
 from smart_tuner.study.proof.result import TuneResult, Verdict
@@ -104,7 +105,7 @@ def _won(confirmed: Confirmed, evidence: Evidence) -> str:
     return (
         f"{gain.value:.3f}x faster than the default "
         f"({sure_words(gain, builds_words(gain.samples))}), {evidence.within}, with "
-        f"{knobs} {'knob' if knobs == 1 else 'knobs'} set"
+        f"{many(knobs, 'knob')} set"
     )
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from smart_tuner.knobs.text import many
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -68,7 +70,7 @@ def sure_words(gain: Gain, source: str) -> str:
 
 def builds_words(builds: int) -> str:
     """What stands behind a route gain."""
-    return f"{builds} fresh {'build' if builds == 1 else 'builds'} a side"
+    return f"{many(builds, 'fresh build')} a side"
 
 
 def within_words(accuracy: Mapping[str, Any]) -> str:
